@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from multitracer.cli.main import program
 
-from multitracer.cli.main import main
-
-sys.exit(main())
+program()

@@ -102,10 +102,11 @@ def read_capture(
     report: Callable[[int], None] | None = None,
     skip: list[int] = ...,
     most: int | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> dict[str, Any] | None:
     """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables.
 
-    None if there are more connections than `most`.
+    None if there are more than `most` connections; `meanwhile` is called while the core reads.
     """
 
 @final

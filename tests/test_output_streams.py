@@ -299,3 +299,16 @@ def test_a_signal_reaches_what_is_watched(number: signal.Signals, tmp_path: Path
     assert process.returncode == 128 + number, err
     assert out == b""
     assert len(err.strip().splitlines()) == 1
+
+
+def test_what_is_to_be_done_at_the_end_is_done() -> None:
+    code = (
+        "import atexit, sys\n"
+        "from multitracer.cli import main\n"
+        "atexit.register(print, 'at the end')\n"
+        "sys.argv = ['multitracer', 'analyze', '/nowhere/at/all']\n"
+        "main.program()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 3
+    assert done.stdout == b"at the end\n"

@@ -10,9 +10,11 @@ import pytest
 from support_samples import Run
 
 import multitracer as mt
+from multitracer import native
 from multitracer.api import pipeline
 from multitracer.cli import render
 from multitracer.model.derived import Derived
+from multitracer.native import TooManyConnections
 from multitracer.output import unanswered
 from multitracer.report import view
 
@@ -135,3 +137,10 @@ def test_an_attempt_that_was_refused_is_told_from_a_reset(tmp_path: Path) -> Non
         (one,) = mt.analyze(measurement).to_dict()["connections"]
         assert one["closed"] == "refused"
         assert not measurement.traces[0].issues
+
+
+def test_a_capture_of_too_many_connections_is_given_up_early(tmp_path: Path) -> None:
+    path = str(flood(tmp_path / "flood.pcap", 300))
+    with pytest.raises(TooManyConnections):
+        native.read_capture(path, keep_segments=True, most=299)
+    assert len(native.read_capture(path, keep_segments=True, most=300)["connections"]) == 300

@@ -18,6 +18,7 @@ from multitracer.model.errors import (
     Issue,
     MultiTracerError,
     NothingToRead,
+    TooManyConnections,
     UnknownFormat,
     UnmappedTable,
     UsageError,
@@ -25,7 +26,6 @@ from multitracer.model.errors import (
 from multitracer.model.parser import Parser
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
-from multitracer.native import TooManyConnections
 from multitracer.reading.discovery import STDIN, Files, discover
 from multitracer.reading.opening import (
     Formats,
@@ -57,6 +57,9 @@ SMALLEST_RECORD = 56
 
 SMALLEST_PACKED = 1
 """Bytes that it may come to in a compressed one: packets of a flood differ in a few."""
+
+PACKED = 8
+"""A compressed capture is taken to be so many times as large."""
 
 CONNECTION_BYTES = 16_000
 """What a connection of one segment takes in `analyze --full` (1.6 GB for 100,000; docs/performance.md)."""
@@ -123,63 +126,48 @@ def read(
 
         files.settings = declared.with_points(files.settings, point, lone)
     with contextlib.ExitStack() as stack:
-        most = None
-        if len(lone) == 1 and detail != "full":
-            wanted = format_of(lone[0], format)
-            summary, most = _summary(lone[0], wanted, detail, known, stack)
-            if summary is not None:
-                return _of_summary(summary, files)
-        try:
-            return _whole(files, paths, format, progress, most)
-        except TooManyConnections:
-            summary = summarised(lone[0], wanted, known)
-            if summary is None or most is None:
-                raise
-            _say_too_many(summary, lone[0], most)
-            return _of_summary(summary, files)
+        if len(lone) != 1 or detail == "full":
+            return _whole(files, paths, format, progress)
+        path, held = lone[0], None
+        if detail != "summary" and path == STDIN and not os.isatty(0):
+            held = stack.enter_context(HeldInput(SUMMARY_BYTES))
+        size, packed = _size(path, held)
+        limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
+        if detail != "summary" and size <= (SUMMARY_BYTES // PACKED if packed else SUMMARY_BYTES):
+            # One that may hold many connections is read whole until it is known that it does.
+            few = size <= limit * (SMALLEST_PACKED if packed else SMALLEST_RECORD)
+            try:
+                return _whole(files, paths, format, progress, None if few else limit)
+            except TooManyConnections:
+                if held is not None:
+                    held.again()
+        summary = _summary(path, format_of(path, format), detail, known, held)
+        if summary is not None:
+            from multitracer.alignment import align_single
+
+            return Measurement.of(align_single(summary, files.settings))
+        return _whole(files, paths, format, progress)
 
 
-def _of_summary(summary: Trace, files: Files) -> Measurement:
-    from multitracer.alignment import align_single
-
-    return Measurement.of(align_single(summary, files.settings))
-
-
-def _say_too_many(summary: Trace, path: str, limit: int) -> bool:
-    """Whether a capture has more connections than the limit; if so, its issues say it."""
+def _summary(
+    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], held: HeldInput | None
+) -> Trace | None:
+    """A lone trace without tables, if it is to be read so; else standard input can be read still."""
+    summary = summarised(path, format, known)
+    large = is_large(path) if held is None else held.goes_on
+    if summary is None or detail == "summary" or (detail == "auto" and large):
+        return summary
+    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
     count = len(summary.connections)
     if count > limit:
         said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")
         summary.issues.append(Issue("too-many-connections", count, detail=said, path=path))
-    return count > limit
-
-
-def _summary(
-    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], stack: contextlib.ExitStack
-) -> tuple[Trace | None, int | None]:
-    """A lone trace without tables, if it is to be read so.
-
-    Else standard input can be read still, and there may be a number of connections above which it is.
-    """
-    if detail == "summary":
-        return summarised(path, format, known), None
-    held = None
-    if path == STDIN and not os.isatty(0):
-        held = stack.enter_context(HeldInput(SUMMARY_BYTES))
-    large = is_large(path) if held is None else held.goes_on
-    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
-    if not large and not _may_hold_many(path, held, limit):
-        return None, None
-    if held is None and not (detail == "auto" and large):
-        return None, limit  # they are counted while all is read
-    summary = summarised(path, format, known)
-    if summary is None or (detail == "auto" and large) or _say_too_many(summary, path, limit):
-        return summary, None
+        return summary
     if held is not None:
         if held.goes_on:
-            return summary, None
+            return summary
         held.again()
-    return None, None
+    return None
 
 
 def _whole(
@@ -189,7 +177,7 @@ def _whole(
     progress: Progress | None,
     most: int | None = None,
 ) -> Measurement:
-    """Every segment of all files, or of a capture with at most so many connections."""
+    """Every segment of all files; `TooManyConnections` if a capture has more than `most`."""
     known = registry.parsers()
     total = len(files.named) + len(files.found) + 1
     traces: list[Trace] = []
@@ -254,18 +242,16 @@ def is_large(path: str) -> bool:
         return False
 
 
-def _may_hold_many(path: str, held: HeldInput | None, limit: int) -> bool:
-    """Whether a capture is large enough for more than so many connections."""
+def _size(path: str, held: HeldInput | None) -> tuple[int, bool]:
+    """Bytes of a file, and whether they may be compressed; of one that cannot be read 0."""
+    if held is not None:
+        return held.size, held.begin not in _PLAIN
     try:
-        if held is not None:
-            size, begin = held.size, held.begin
-        else:
-            with open(path, "rb") as file:
-                begin = file.read(4)
-            size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            begin = file.read(4)
+        return os.path.getsize(path), begin not in _PLAIN
     except OSError:
-        return False
-    return size > limit * (SMALLEST_RECORD if begin in _PLAIN else SMALLEST_PACKED)
+        return 0, False
 
 
 _PLAIN = tuple(bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))

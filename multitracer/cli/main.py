@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import gc
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -215,6 +216,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None:
             # The process ends here: what is left goes with it, and need not be searched for cycles before.
             gc.freeze()
+
+
+def program() -> NoReturn:
+    """The command: `main`, and the end of the process.
+
+    The system takes back all memory at once. The interpreter would first clear every object away, which takes
+    longer than to load click; what is to be done at the end is done, unless threads are still at work.
+    """
+    status = main()
+    threading = sys.modules.get("threading")
+    if threading is None or threading.active_count() == 1:
+        try:
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except Exception:
+            sys.exit(status)  # the interpreter says what is wrong
+        os._exit(status)
+    sys.exit(status)
 
 
 class _Ended(BaseException):

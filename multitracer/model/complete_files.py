@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -33,7 +32,7 @@ def completed(path: str | os.PathLike[str], ending: str = "") -> Iterator[str]:
     target = os.path.realpath(path)
     is_file = _takes_a_file(target)
     directory = os.path.dirname(target) if is_file else tempfile.gettempdir()
-    temporary = os.path.join(directory, f".multitracer-{secrets.token_hex(8)}{ending}")
+    temporary = os.path.join(directory, f".multitracer-{os.urandom(8).hex()}{ending}")
     try:
         yield temporary
         if is_file:

@@ -31,8 +31,9 @@ class Parser:
         errors.
     summarise : callable or None
         As `parse`, without tables and in memory that does not grow with the file; captures only.
-    bounded : callable or None
-        ``bounded(path, most)``: as `parse`, of a capture with at most so many connections; captures only.
+    few : callable or None
+        ``few(path, most)``: as `parse`, but raises `TooManyConnections`, as soon as it is known, where there
+        are more connections than that; captures only.
     configured : callable or None
         ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
         about the file (units, columns, direction); None if the format has nothing to set.
@@ -52,7 +53,7 @@ class Parser:
     sniff: Callable[[bytes], bool]
     parse: Callable[[str], Trace]
     summarise: Callable[[str], Trace] | None = None
-    bounded: Callable[[str, int], Trace] | None = None
+    few: Callable[[str, int], Trace] | None = None
     configured: Callable[[str, Mapping[str, Any]], Trace] | None = None
     named: Callable[[str], bool] | None = None
     whole_test: bool = False
@@ -74,11 +75,16 @@ class Parser:
         Parameters
         ----------
         path : str
-        settings : mapping
-            What measurement.toml says about it.
+        settings : mapping of str to Any
+            What measurement.toml says about the file.
         most : int, optional
-            Of a capture with more connections, nothing is kept (see `bounded`).
+            Connections that a capture may hold.
+
+        Raises
+        ------
+        TooManyConnections
+            There are more.
         """
-        if most is not None and self.bounded is not None:
-            return self.bounded(path, most)
+        if most is not None and self.few is not None:
+            return self.few(path, most)
         return self.parse(path) if self.configured is None else self.configured(path, settings)

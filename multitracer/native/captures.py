@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import multitracer._core as _core
+from multitracer.model.errors import TooManyConnections
 from multitracer.model.lazy import np
 from multitracer.model.table import Array
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
 
 _BATCH_BYTES = 1 << 20
-
-
-class TooManyConnections(Exception):
-    """A capture holds more connections than were to be kept with all their segments."""
 
 
 class RawPacket(NamedTuple):
@@ -82,7 +79,7 @@ def read_capture(
     skip : sequence of int
         Records that are left out: packets that a radio link sent again.
     most : int, optional
-        Of more connections nothing is returned; they are counted while the capture is read.
+        Connections that it may hold: reading ends early where there are more.
 
     Returns
     -------
@@ -97,16 +94,24 @@ def read_capture(
     ------
     UnreadableFile, CorruptTrace
     TooManyConnections
+        More than `most`.
     """
     paths = several(path)
-    if keep_segments:
-        np.ndarray  # noqa: B018  the core needs NumPy: where it cannot be loaded, Python says so better
-    found = called(named(paths), lambda: _core.read_capture(paths, keep_segments, report, list(skip), most))
+    # Tables need NumPy: it is loaded while the core reads. Where it cannot be loaded, Python says so better.
+    meanwhile = _load_numpy if keep_segments else None
+    found = called(
+        named(paths),
+        lambda: _core.read_capture(paths, keep_segments, report, list(skip), most, meanwhile),
+    )
     if found is None:
         raise TooManyConnections
     if keep_segments:
         found["segments"] = Columns(found["segments"])
     return found
+
+
+def _load_numpy() -> None:
+    np.ndarray  # noqa: B018
 
 
 class Follow:

@@ -45,14 +45,14 @@ def parse(path: str) -> Trace:
     return trace_of(path, native.read_capture(path, keep_segments=True))
 
 
-def bounded(path: str, most: int) -> Trace:
-    """As `parse`, of at most so many connections.
+def few(path: str, most: int) -> Trace:
+    """Read a capture of at most so many connections.
 
     Raises
     ------
     UnreadableFile, CorruptTrace
     TooManyConnections
-        If there are more; nothing of them is kept.
+        It has more: then little of it may have been read.
     """
     return trace_of(path, native.read_capture(path, keep_segments=True, most=most))
 
@@ -119,9 +119,7 @@ def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parser(name: str, title: str, sniff: Callable[[bytes], bool]) -> Parser:
-    return Parser(
-        name=name, title=title, layer="tcp", sniff=sniff, parse=parse, summarise=summarise, bounded=bounded
-    )
+    return Parser(name=name, title=title, layer="tcp", sniff=sniff, parse=parse, few=few, summarise=summarise)
 
 
 PCAP = _parser(

@@ -61,6 +61,33 @@ def bokeh_models() -> None:
         import bokeh.layouts
         import bokeh.models
         import bokeh.plotting  # noqa: F401
+    _keep_defaults()
+
+
+def _keep_defaults() -> None:
+    """Let Bokeh find the default of a property once for each class.
+
+    It finds, copies and checks that of every property of every object anew, a third of its time for a page.
+    Only constants are kept; what a function makes, or could be changed, is made for each object as before.
+    """
+    from bokeh.core.property.bases import Property
+
+    found: dict[tuple[int, type, str], Any] = {}  # by identity: properties live as long as their classes
+    find: Any = Property.themed_default
+
+    def kept(self: Any, cls: Any, name: str, themed: dict[str, Any] | None, *, no_eval: bool = False) -> Any:
+        if no_eval or (themed is not None and name in themed):
+            return find(self, cls, name, themed, no_eval=no_eval)
+        key = (id(self), cls, name)
+        if key in found:
+            return found[key]
+        value = find(self, cls, name, themed)
+        made = callable(cls._overridden_defaults().get(name, self._default))
+        if not made and isinstance(value, str | int | float | None):
+            found[key] = value
+        return value
+
+    setattr(Property, "themed_default", kept)  # noqa: B010  mypy knows it as a method
 
 
 @contextlib.contextmanager

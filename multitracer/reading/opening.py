@@ -47,13 +47,13 @@ def open_trace(
     settings : mapping, optional
         Contents of measurement.toml, for formats that cannot say all themselves.
     most : int, optional
-        Of a capture with more connections, nothing is kept.
+        Connections that a capture may hold.
 
     Raises
     ------
     UnreadableFile, UnknownFormat, CorruptTrace, UsageError
     TooManyConnections
-        More than `most`.
+        There are more than `most`.
     """
     from multitracer.model import declared
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -209,14 +210,21 @@ class Evidence:
         rows = self.rows("timeouts")
         return None if rows is None else rows.where(self._timeouts.rows(conn))
 
-    def timeouts_in(self, episode: Episode) -> Table | None:
-        """Timeouts by which something of a recovery was sent again; None if there are none."""
+    def timeout_rows(self, episode: Episode) -> list[int]:
+        """Rows, among all timeouts, of those by which something of a recovery was sent again; ascending."""
         known = self._timeout_of.get(episode.conn)
         if known is None:
-            return None
-        mine = sorted([known[record] for record in episode.values("record") if record in known])
-        rows = self.rows("timeouts") if mine else None
-        return None if rows is None else rows.where(np.array(mine, dtype=np.int64))
+            return []
+        return sorted([known[record] for record in episode.values("record") if record in known])
+
+    @cached_property
+    def timeout_values(self) -> dict[str, list[Any]]:
+        """Columns of all timeouts as lists, as for `Repeats`; verdicts as words. Empty if there are none."""
+        rows = self.rows("timeouts")
+        if rows is None:
+            return {}
+        found = {name: rows[name].tolist() for name in rows}
+        return {**found, "verdict": rows.words("verdict").tolist()}
 
     @cached_property
     def _timeout_of(self) -> dict[int, dict[int, int]]:

@@ -33,32 +33,27 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
     """
     chain.conn = episode.conn
     last = parent
-    mine = evidence.timeouts_in(episode)
-    if mine is not None:
-        verdicts = mine.words("verdict")
-        for row in range(min(len(mine), MOST_EVENTS)):
-            silence = int(mine["silence_ns"][row])
-            rto = int(mine["rto_ns"][row])
-            chain.silence_ns = max(chain.silence_ns, silence)
-            known = f", RTO {rto / 1e9:.2f} s" if rto >= 0 else ""
-            times = (
-                f", RTO backoff x{1 << min(int(mine['backoff'][row]), 16)}" if mine["backoff"][row] else ""
+    for row in evidence.timeout_rows(episode)[:MOST_EVENTS]:
+        expired = {name: values[row] for name, values in evidence.timeout_values.items()}
+        silence, rto, verdict = expired["silence_ns"], expired["rto_ns"], expired["verdict"]
+        chain.silence_ns = max(chain.silence_ns, silence)
+        known = f", RTO {rto / 1e9:.2f} s" if rto >= 0 else ""
+        times = f", RTO backoff x{1 << min(expired['backoff'], 16)}" if expired["backoff"] else ""
+        last = chain.add(
+            Event(
+                "timeout",
+                expired["t_ns"],
+                f"{verdict}: idle for {silence / 1e9:.2f} s before it{known}{times}",
+                last,
+                source=expired["source"],
+                record=expired["record"],
+                conn=episode.conn,
+                seq=expired["seq"],
+                length=expired["length"],
+                wait_ns=silence,
+                cause=verdict,
             )
-            last = chain.add(
-                Event(
-                    "timeout",
-                    int(mine["t_ns"][row]),
-                    f"{verdicts[row]}: idle for {silence / 1e9:.2f} s before it{known}{times}",
-                    last,
-                    source=int(mine["source"][row]),
-                    record=int(mine["record"][row]),
-                    conn=episode.conn,
-                    seq=int(mine["seq"][row]),
-                    length=int(mine["length"][row]),
-                    wait_ns=silence,
-                    cause=str(verdicts[row]),
-                )
-            )
+        )
     begin, end = episode.begin, episode.end
     causes = episode.of.causes
     t_ns, source, record, seq, duplicate = episode.of.sent_again

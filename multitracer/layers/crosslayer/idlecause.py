@@ -12,6 +12,7 @@ from multitracer.layers.crosslayer.dozing import held_back
 from multitracer.layers.link.resetlog import handshakes
 from multitracer.layers.onepoint import one_point
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
+from multitracer.layers.tcp.transit import Times
 from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
@@ -83,6 +84,27 @@ class Reasons:
     def _kernel(self) -> Grouped:
         states = self.m.table("tcp_states")
         return Grouped(states["conn"], states["dir"])
+
+    def next_data(self, t_ns: int) -> tuple[SenderState, int] | None:
+        """Sender and row of the first data segment after a time, within the transfer of its connection."""
+        times, of, rows = self._sent
+        at = int(np.searchsorted(times, t_ns, side="right"))
+        return (self.states[int(of[at])], int(rows[at])) if at < len(times) else None
+
+    @cached_property
+    def _sent(self) -> tuple[Times, Times, Times]:
+        """Times of all data segments within their transfers, ascending; sender and row of each.
+
+        Of those at one time the first is that of the first sender.
+        """
+        sent = [state.data["t_ns"] for state in self.states]
+        sent = [
+            times[: np.searchsorted(times, state.span[1], side="right")]
+            for times, state in zip(sent, self.states, strict=True)
+        ]
+        times, of = np.concatenate(sent), np.repeat(np.arange(len(sent)), [len(one) for one in sent])
+        order = np.argsort(times, kind="stable")
+        return times[order], of[order], np.concatenate([np.arange(len(one)) for one in sent])[order]
 
     def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
         """Whether the kernel says that data was waiting, or that the congestion window had no room for it.
@@ -209,14 +231,14 @@ def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
     if not reasons.states:
         return Cause("unknown", "no capture at the sender shows what TCP did")
     since = start_ns - reasons.slot_ns  # the last frame went out then, with all the data there was
-    waking = [(state, row) for state in reasons.states if (row := state.next_data(since)) is not None]
-    if not waking:
+    waking = reasons.next_data(since)
+    if waking is None:
         last = max(reasons.states, key=lambda state: state.span[1])
         conn = last.connection.index
         if asleep := _sleep_words(reasons, last.span[1], (start_ns, end_ns)):
             return Cause("power_save", asleep, conn)
         return Cause("application", "all data was sent; only its ACK was awaited", conn)
-    state, row = min(waking, key=lambda one: int(one[0].data["t_ns"][one[1]]))
+    state, row = waking
     word, because = _waited_for(reasons, state, row, (start_ns, end_ns))
     return Cause(word, because, state.connection.index, int(state.data["record"][row]))
 

@@ -63,11 +63,6 @@ class SenderState:
     repeats_ns: Times
     recoveries: Intervals
 
-    def next_data(self, t_ns: int) -> int | None:
-        """Row of the first data segment sent after a time; None if none was, within the transfer."""
-        row = int(np.searchsorted(self.data["t_ns"], t_ns, side="right"))
-        return row if row < len(self.data) and self.data["t_ns"][row] <= self.span[1] else None
-
     def snd_nxt(self, t_ns: int) -> int:
         """Next byte to be sent, just after a time."""
         row = int(np.searchsorted(self.data["t_ns"], t_ns, side="right")) - 1

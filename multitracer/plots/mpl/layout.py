@@ -27,6 +27,7 @@ BESIDE = 0.34  # most of the width that legends on the right may take
 LEAST = 34.0  # points of height that a panel needs
 RATIO = 0.62  # height to width of a single panel whose figure has no stated height
 MOST_COLUMNS = 4
+SURELY = 0.8  # of the height of a legend as it is estimated, it takes more than this
 
 
 @dataclass
@@ -97,19 +98,27 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
     below: list[Legend] = []
     under = 0.0
     if place == "below":
-        below = _below(canvas, legends.rows(canvas, panels), wide - 2 * edge, size)
+        across = wide - 2 * edge
+        dealt = _dealt(legends.rows(canvas, panels), across, size)
+        lowest = max((legends.height_of(one, across / len(dealt), size) for one in dealt), default=0.0)
+        # Where there is no room by far, no legend is made to be measured.
+        free = float("inf") if height is None else height * 72.0 - _taken(canvas, margins, SURELY * lowest)
+        if not grow and free < _least(canvas):
+            return False
+        below = _below(canvas, dealt, across, size)
         under = max((_tall(canvas, one) for one in below), default=0.0)
         under += canvas.pt(GAP) if below else 0.0
-    for _ in range(2):  # numbers at the axes depend on their length, and their width is a margin
+    measured = 0
+    while True:  # numbers at the axes depend on their length, and their width is a margin
         tall = _place_panels(canvas, margins, under, height, wide, grow=grow)
         if tall is None:
             return False
         _fit_axes(canvas)
-        margins = _measured(canvas, margins, place, edge)
-    tall = _place_panels(canvas, margins, under, height, wide, grow=grow)
-    if tall is None:
-        return False
-    _fit_axes(canvas)
+        if measured == 2:
+            break
+        before, margins, measured = margins, _measured(canvas, margins, place, edge), measured + 1
+        if margins == before:
+            break
     _write_heading(canvas, margins, wide, tall)
     if place == "right":
         return _beside(canvas, blocks, margins, wide, tall, size)
@@ -126,17 +135,11 @@ def _place_panels(
 ) -> float | None:
     """Give the panels what is left; the height of the figure in points, or None if it is too little."""
     panels = canvas.figure.panels
-    between = canvas.pt(BETWEEN) * (len(panels) - 1)
     total = sum(panel.height for panel in panels)
     across = wide - margins.left - margins.right
     if across < canvas.pt(2 * LEAST):
         raise UsageError(f"{wide / 72:g} inches are too narrow for this figure at this size of type")
-    taken = margins.top + margins.bottom + under + between
-    # Lanes need room for their words, other panels for their curves.
-    least = max(
-        canvas.pt(13.0 * len(panel.lanes) if panel.lanes else LEAST) * total / panel.height
-        for panel in panels
-    )
+    taken, least = _taken(canvas, margins, under), _least(canvas)
     if height is None:
         share = total / max(panel.height for panel in panels)
         free = max(across * RATIO * (0.55 + 0.45 * share), least)
@@ -154,6 +157,22 @@ def _place_panels(
         axes.set_position((margins.left / wide, (upper - part) / tall, across / wide, part / tall))
         upper -= part + canvas.pt(BETWEEN)
     return tall
+
+
+def _taken(canvas: Canvas, margins: Margins, under: float) -> float:
+    """Points of height that are not the panels'."""
+    between = canvas.pt(BETWEEN) * (len(canvas.figure.panels) - 1)
+    return margins.top + margins.bottom + under + between
+
+
+def _least(canvas: Canvas) -> float:
+    """Points that the panels need: lanes have room for their words, others for their curves."""
+    panels = canvas.figure.panels
+    total = sum(panel.height for panel in panels)
+    return max(
+        canvas.pt(13.0 * len(panel.lanes) if panel.lanes else LEAST) * total / panel.height
+        for panel in panels
+    )
 
 
 def _measured(canvas: Canvas, margins: Margins, place: str, edge: float) -> Margins:
@@ -256,8 +275,10 @@ def _tall(canvas: Canvas, one: Legend) -> float:
     return float(box.height) * 72.0 / float(canvas.mpl.dpi)
 
 
-def _below(canvas: Canvas, blocks: Sequence[Sequence[legends.Row]], room: float, size: float) -> list[Legend]:
-    """Legends in columns across the figure: as many as make it lowest without tearing words apart."""
+def _dealt(
+    blocks: Sequence[Sequence[legends.Row]], room: float, size: float
+) -> list[list[list[legends.Row]]]:
+    """What legends across the figure hold: in as many columns as make them lowest, no word torn apart."""
     if not blocks:
         return []
 
@@ -268,7 +289,13 @@ def _below(canvas: Canvas, blocks: Sequence[Sequence[legends.Row]], room: float,
         return torn, round(max(legends.height_of(one, wide, size) for one in dealt) / size), count
 
     best = min(range(1, MOST_COLUMNS + 1), key=cost)
-    dealt = legends.columns(blocks, best, room / best, size)
+    return legends.columns(blocks, best, room / best, size)
+
+
+def _below(
+    canvas: Canvas, dealt: Sequence[Sequence[Sequence[legends.Row]]], room: float, size: float
+) -> list[Legend]:
+    """Legends in columns across the figure, not yet in their places."""
     found = [legends.column(canvas, one, room / len(dealt), size) for one in dealt]
     return [one for one in found if one is not None]
 

@@ -72,6 +72,8 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
+    from multitracer.plots.mpl.label import Label
+
     if not blocks:
         return None
     handles: list[Artist] = []
@@ -105,6 +107,7 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
         prop={"family": FONT, "size": size},
     )
     for index, text in enumerate(legend.get_texts()):
+        text.__class__ = Label
         text.set_parse_math(False)
         text.set_linespacing(1.05)
         if index in gaps:

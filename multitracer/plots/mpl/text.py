@@ -54,9 +54,9 @@ class _Widths:
 _widths = functools.cache(_Widths)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=8192)
 def _per_point(words: str, bold: bool) -> float:
-    return _widths(bold).of(words)
+    return _widths(bold).of(drawable(words, 400))
 
 
 def text_width(words: str, size: float, *, bold: bool = False) -> float:
@@ -69,7 +69,7 @@ def text_width(words: str, size: float, *, bold: bool = False) -> float:
         Of the letters, in points.
     bold : bool
     """
-    return HINTED * _per_point(drawable(words, 400), bold) * size
+    return HINTED * _per_point(words, bold) * size
 
 
 _TOGETHER = re.compile(
@@ -99,6 +99,12 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
     list of str
         1 to `most` lines.
     """
+    return list(_wrapped(words, width, size, bold, most))
+
+
+@functools.lru_cache(maxsize=4096)
+def _wrapped(words: str, width: float, size: float, bold: bool, most: int) -> tuple[str, ...]:
+    """Layouts are tried, and ask for the lines of the same words again and again."""
     rest = _TOGETHER.sub("\N{NO-BREAK SPACE}", drawable(words, 400)).split(" ")
     lines: list[str] = []
     line = ""
@@ -125,7 +131,7 @@ def wrapped(words: str, width: float, size: float, *, bold: bool = False, most: 
         while last and text_width(last + ELLIPSIS, size, bold=bold) > width:
             last = last[:-1]
         lines[-1] = last.rstrip() + ELLIPSIS
-    return [one.replace("\N{NO-BREAK SPACE}", " ") for one in lines] or [""]
+    return tuple(one.replace("\N{NO-BREAK SPACE}", " ") for one in lines) or ("",)
 
 
 def _fitting(word: str, width: float, size: float, bold: bool) -> int:

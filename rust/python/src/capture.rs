@@ -8,8 +8,7 @@ use multitracer_core::capture::{self, CaptureInfo, Progress, ReadError};
 use multitracer_core::input::Kept;
 use multitracer_core::issue::Issues;
 use multitracer_core::tracker::{
-    AtMost, Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before,
-    track_within,
+    Columns, Connection, ConnectionStore, MultipathRow, QuotedError, Tracking, covered_before, track_beside,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
@@ -23,7 +22,7 @@ use crate::tables::{
     arrivals_to_python, icmp_errors_to_python, multipath_to_python, retransmissions_to_python,
     segments_to_python, timeouts_to_python,
 };
-use crate::watch::watched;
+use crate::watch::{Beside, watched};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_capture, m)?)?;
@@ -68,24 +67,35 @@ pub(crate) struct Captured {
     pub(crate) issues: Issues,
 }
 
-/// Nothing, if there are more connections than were asked for; or which of the files cannot be read, and why.
+/// Or which of the files cannot be read, and why. Nothing where there are more connections than were asked for.
 type Outcome = Result<Option<Captured>, (usize, ReadError)>;
 
-fn read_and_track(
-    paths: &[PathBuf],
+/// What to read of a capture.
+struct Wanted {
     keep_segments: bool,
-    skip: &[u64],
+    /// Records that are left out, ascending.
+    skip: Vec<u64>,
+    /// Connections at most.
     most: Option<usize>,
-    progress: &Progress,
-) -> Outcome {
+}
+
+fn read_and_track(paths: &[PathBuf], wanted: &Wanted, progress: &Progress) -> Outcome {
+    let Wanted { keep_segments, skip, most } = wanted;
     let mut issues = Issues::default();
-    let tracking = match keep_segments {
+    let tracking = match *keep_segments {
         true => Tracking::Table,
         false if capture::is_much(paths) => Tracking::divided(),
         false => Tracking::Summary,
     };
-    let limit = most.map(|connections| AtMost { connections, exceeded: &progress.cancel });
-    let (info, mut tracker) = track_within(tracking, limit, |relay| {
+    let mut exceeded = false;
+    let (info, mut tracker) = track_beside(tracking, |relay| {
+        if let Some(most) = *most {
+            let mut sink = capture::Without { sink: relay, records: skip };
+            let mut few = capture::Few::new(&mut sink, most, progress);
+            let info = capture::read_parts(paths, &mut few, &mut issues, Some(progress));
+            exceeded = few.exceeded();
+            return info;
+        }
         if skip.is_empty() {
             return capture::read_parts(paths, relay, &mut issues, Some(progress));
         }
@@ -93,12 +103,15 @@ fn read_and_track(
         capture::read_parts(paths, &mut sink, &mut issues, Some(progress))
     })
     .map_err(|error| (0, error.into()))?;
-    if most.is_some_and(|most| tracker.connection_count() > most) {
+    if exceeded {
         return Ok(None);
     }
     let info = info?;
     let (icmp_errors, multipath) = (tracker.take_icmp_errors(), tracker.take_multipath());
     let (connections, columns) = tracker.conclude(&mut issues);
+    if most.is_some_and(|most| connections.len() > most) {
+        return Ok(None);
+    }
     Ok(Some(Captured { info, connections, columns, icmp_errors, multipath, issues }))
 }
 
@@ -115,7 +128,7 @@ fn bytes_covered_before<'py>(
 
 /// Read a capture; see the stub for the shape of the result.
 #[pyfunction]
-#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new(), most=None))]
+#[pyo3(signature = (paths, keep_segments, report=None, skip=Vec::new(), most=None, meanwhile=None))]
 fn read_capture<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
@@ -123,14 +136,18 @@ fn read_capture<'py>(
     report: Option<Bound<'py, PyAny>>,
     mut skip: Vec<u64>,
     most: Option<usize>,
+    meanwhile: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let kept = (keep_segments && paths.len() == 1).then(|| Kept::new(capture::MOST_BYTES));
     let progress = Progress { kept, ..Progress::default() };
     skip.sort_unstable();
-    let work = || read_and_track(&paths, keep_segments, &skip, most, &progress);
-    let outcome = watched(py, &progress, report.as_ref(), work)?;
-    let outcome = outcome.map_err(|(_, error)| error_to_python(error))?;
-    let Some(captured) = outcome else { return Ok(None) };
+    let wanted = Wanted { keep_segments, skip, most };
+    let work = || read_and_track(&paths, &wanted, &progress);
+    let beside = Beside { report: report.as_ref(), meanwhile: meanwhile.as_ref() };
+    let outcome = watched(py, &progress, beside, work)?;
+    let Some(captured) = outcome.map_err(|(_, error)| error_to_python(error))? else {
+        return Ok(None);
+    };
     let result = captured_to_python(py, captured)?;
     let piped = progress.kept.and_then(Kept::into_bytes);
     result.set_item("piped", piped.map(|bytes| PyBytes::new(py, &bytes)))?;
@@ -256,7 +273,8 @@ fn ip_packets<'py>(
 #[pyfunction]
 fn continuation(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Option<Vec<usize>>> {
     let progress = Progress::default();
-    watched(py, &progress, None, || capture::continuation(&paths, Some(&progress)))?.map_err(error_to_python)
+    watched(py, &progress, Beside::default(), || capture::continuation(&paths, Some(&progress)))?
+        .map_err(error_to_python)
 }
 
 fn info_to_python<'py>(py: Python<'py>, info: &CaptureInfo) -> PyResult<Bound<'py, PyDict>> {

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::capture::tracked_to_python;
-use crate::watch::watched;
+use crate::watch::{Beside, watched};
 
 /// Tables by name, issues as (code, count, first record, detail), and facts about the file.
 pub(crate) type Scan<'py> = (Bound<'py, PyDict>, Vec<(&'static str, u64, u64, String)>, Bound<'py, PyDict>);
@@ -76,7 +76,7 @@ impl TextLines {
 #[pyfunction]
 fn head(py: Python<'_>, path: PathBuf, count: usize) -> PyResult<Bound<'_, PyBytes>> {
     let progress = Progress::default();
-    let bytes = watched(py, &progress, None, || input::head(&path, count, Some(&progress)))??;
+    let bytes = watched(py, &progress, Beside::default(), || input::head(&path, count, Some(&progress)))??;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn scan<'p, T: Send>(
     progress: &'p Progress,
     scanner: impl FnOnce(Box<dyn Read + Send + 'p>) -> std::io::Result<T> + Send,
 ) -> PyResult<T> {
-    Ok(watched(py, progress, None, || scanner(input::open(path, Some(progress))?.reader))??)
+    Ok(watched(py, progress, Beside::default(), || scanner(input::open(path, Some(progress))?.reader))??)
 }
 
 macro_rules! table {
@@ -129,7 +129,7 @@ fn scan_text<'py>(
     }
     let settings = Settings::new(values);
     let progress = Progress::default();
-    let found = watched(py, &progress, None, || {
+    let found = watched(py, &progress, Beside::default(), || {
         let mut reader = input::open(&path, Some(&progress))?.reader;
         read(name, &mut reader, &settings)
     })?;

@@ -13,11 +13,20 @@ use pyo3::prelude::*;
 /// How often the watching thread looks for Ctrl-C and reports progress.
 const WATCH: Duration = Duration::from_millis(50);
 
-/// The outcome of `work`, while this thread answers signals and calls `report` with the bytes read so far.
+/// What this thread does besides.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Beside<'a, 'py> {
+    /// Called with the bytes read so far, again and again.
+    pub(crate) report: Option<&'a Bound<'py, PyAny>>,
+    /// Called once the work has begun: what would have to be done after it.
+    pub(crate) meanwhile: Option<&'a Bound<'py, PyAny>>,
+}
+
+/// The outcome of `work`, while this thread answers signals and does what is to be done beside it.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: &Progress,
-    report: Option<&Bound<'_, PyAny>>,
+    beside: Beside<'_, '_>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let mut interrupted = None;
@@ -27,6 +36,10 @@ pub(crate) fn watched<T: Send>(
         let wait = Mutex::new(wait);
         // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
         threads::beside(scope, move || drop(done.send(work())))?;
+        if let Some(Err(error)) = beside.meanwhile.map(Bound::call0) {
+            interrupted = Some(error);
+            progress.cancel.store(true, Ordering::Relaxed);
+        }
         loop {
             match py.detach(|| {
                 wait.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |w| w.recv_timeout(WATCH))
@@ -35,7 +48,7 @@ pub(crate) fn watched<T: Send>(
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let bytes = progress.bytes_read.load(Ordering::Relaxed);
-                    let reported = report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
+                    let reported = beside.report.map_or(Ok(()), |report| report.call1((bytes,)).map(drop));
                     if let Err(error) = py.check_signals().and(reported) {
                         interrupted = Some(error);
                         progress.cancel.store(true, Ordering::Relaxed);

@@ -54,7 +54,7 @@ pub use path::{
     RoundTrip,
 };
 pub use quoted::QuotedError;
-pub use relay::{AtMost, Relay, Tracking, track_beside, track_within};
+pub use relay::{Relay, Tracking, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
 pub use sender::Sender;
 pub use sparse::{Held, Sparse};
@@ -101,11 +101,6 @@ impl Tracker {
     pub fn finish(self, issues: &mut Issues) -> (Vec<Connection>, Option<Columns>) {
         let (connections, columns) = self.conclude(issues);
         (connections.into_vec(), columns)
-    }
-
-    /// How many connections there are so far.
-    pub fn connection_count(&self) -> usize {
-        self.connections.len()
     }
 
     /// As [`Tracker::finish`], with packed what is packed.

@@ -12,7 +12,6 @@ use crate::threads;
 use std::io;
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -46,15 +45,6 @@ impl Tracking {
             Tracking::Divided(count) => count.clamp(1, TRACKERS),
         }
     }
-}
-
-/// When to give up: more connections than that are not for a table.
-#[derive(Debug, Clone, Copy)]
-pub struct AtMost<'a> {
-    /// The most that are taken.
-    pub connections: usize,
-    /// Becomes true with the first beyond: it ends the reading.
-    pub exceeded: &'a AtomicBool,
 }
 
 /// A batch that every tracker looks at. It goes back when the last of them is done with it, or has died.
@@ -150,18 +140,6 @@ pub fn track_beside<R>(
     tracking: Tracking,
     produce: impl FnOnce(&mut Relay) -> R,
 ) -> io::Result<(R, Tracker)> {
-    track_within(tracking, None, produce)
-}
-
-/// The same up to a number of connections.
-///
-/// # Errors
-/// There is no thread.
-pub fn track_within<R>(
-    tracking: Tracking,
-    limit: Option<AtMost<'_>>,
-    produce: impl FnOnce(&mut Relay) -> R,
-) -> io::Result<(R, Tracker)> {
     let trackers = tracking.trackers();
     thread::scope(|scope| {
         let batches = BATCHES + trackers - 1;
@@ -169,7 +147,7 @@ pub fn track_within<R>(
         let (mut ends, mut working) = (Vec::new(), Vec::<ScopedJoinHandle<'_, Tracker>>::new());
         for own in 0..trackers {
             let (full, work) = sync_channel::<Arc<Lent>>(batches);
-            match threads::beside(scope, move || track(tracking, own, &work, limit)) {
+            match threads::beside(scope, move || track(tracking, own, &work)) {
                 Ok(thread) => working.push(thread),
                 Err(error) if own == 0 => return Err(error),
                 // Those that there are do it all.
@@ -195,7 +173,7 @@ pub fn track_within<R>(
 }
 
 /// What one of the trackers does: of each batch, its own part.
-fn track(tracking: Tracking, own: usize, work: &Receiver<Arc<Lent>>, limit: Option<AtMost<'_>>) -> Tracker {
+fn track(tracking: Tracking, own: usize, work: &Receiver<Arc<Lent>>) -> Tracker {
     let mut tracker = match tracking.trackers() {
         1 if tracking == Tracking::Table => Tracker::new(true),
         1 => Tracker::summing_up(),
@@ -211,11 +189,6 @@ fn track(tracking: Tracking, own: usize, work: &Receiver<Arc<Lent>>, limit: Opti
                 positions.for_each(|place| tracker.take(&segments[place], before + place as u64));
                 before += segments.len() as u64;
             }
-        }
-        if let Some(limit) = limit
-            && tracker.connections.len() > limit.connections
-        {
-            limit.exceeded.store(true, Ordering::Relaxed);
         }
     }
     tracker

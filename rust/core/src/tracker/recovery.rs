@@ -10,7 +10,7 @@ use super::sender::Sender;
 use crate::segment::{Segment, flags};
 
 /// A retransmission within this time of an incoming segment may be its reaction.
-const REACTION_NS: i64 = 10_000_000;
+pub(super) const REACTION_NS: i64 = 10_000_000;
 /// No stack in wide use fires its retransmission timer sooner than this after its last activity.
 const QUIET_NS: i64 = 180_000_000;
 /// Duplicate ACKs that trigger a fast retransmit (RFC 5681 section 3.2).
@@ -36,8 +36,10 @@ impl Sender {
         let head = seq <= self.snd_una;
         let reaction = since_in_ns <= REACTION_NS && self.last_in_news;
         let evidence = self.loss_evidence(seq, before);
-        if head && !self.called_for(t_ns, before, reaction && evidence) {
+        let forgotten = self.forgotten_is_due(t_ns, rto_ns, before);
+        if head && (forgotten || !self.called_for(t_ns, before, reaction && evidence)) {
             let due = elapsed_ns >= rto_ns / 10 * 9
+                || forgotten
                 || self.overdue(t_ns, rto_ns, before)
                 || (quiet_ns > REACTION_NS && self.overdue_in_recovery(t_ns, rto_ns, before));
             // Long before the estimate: a stack whose largest timeout is set low, unless loss was known.
@@ -98,6 +100,14 @@ impl Sender {
         };
         newreno.called_ns().is_some_and(|called_ns| t_ns - called_ns <= REACTION_NS)
             || (answers && self.dupacks == DUPACK_THRESHOLD)
+    }
+
+    /// What RACK marked lost in a recovery that was taken back is not looked at by RACK again (Linux: it is no longer in the
+    /// list of what was sent, `tcp_rack_detect_loss`): nothing but the timer sends it, counted from its sending.
+    fn forgotten_is_due(&self, t_ns: i64, rto_ns: i64, before: Option<&Sent>) -> bool {
+        self.history.as_ref().zip(before).is_some_and(|(history, run)| {
+            run.last_ns < history.forgotten_ns && t_ns - run.last_ns >= rto_ns / 20 * 19
+        })
     }
 
     /// SACK shows that what was sent later has arrived, and the sender waited for reordering: up to a smoothed RTT, by the
@@ -280,6 +290,8 @@ impl Sender {
             history.undo.expect_frto(self.state == State::Open || self.expiries > 0);
         }
         history.expired_ns = segment.t_ns;
+        // All of it is marked lost now, and is sent again.
+        history.forgotten_ns = 0;
         self.probe_out = false;
         if let Some(newreno) = &mut self.newreno {
             newreno.forget();

@@ -115,7 +115,7 @@ impl Sender {
     fn awaited_reordering(&self, t_ns: i64, before: Option<&Sent>) -> bool {
         self.state == State::Open
             && self.sack_permitted
-            && before.is_some_and(|run| run.last_ns < self.rack_ns)
+            && before.is_some_and(|run| self.is_overtaken(run))
             && self.may_await_reordering(t_ns)
     }
 
@@ -144,16 +144,24 @@ impl Sender {
             Trigger::Timer
         } else if above > 0 && above >= three_segments {
             Trigger::Sack
-        } else if above > 0 || (self.sack_permitted && before.is_some_and(|run| run.last_ns < self.rack_ns)) {
+        } else if above > 0 || (self.sack_permitted && before.is_some_and(|run| self.is_overtaken(run))) {
             Trigger::Rack
         } else {
             Trigger::DuplicateAcks
         }
     }
 
+    /// Whether something is known to have arrived that was sent later, or in the same burst behind it (RFC 8985 section
+    /// 6.2: `RACK_sent_after` compares the ends of segments that were sent at the same time).
+    pub(super) fn is_overtaken(&self, run: &Sent) -> bool {
+        let in_burst = |behind: &Sent| behind.sacked() && behind.last_ns == run.last_ns;
+        run.last_ns < self.rack_ns
+            || (run.last_ns == self.rack_ns && self.outstanding.at(run.end).is_some_and(in_burst))
+    }
+
     /// Whether something that was sent later, or lies above, is known to have arrived.
     fn overtaken(&self, seq: i64, before: Option<&Sent>) -> bool {
-        before.is_some_and(|run| run.last_ns < self.rack_ns)
+        before.is_some_and(|run| self.is_overtaken(run))
             || self.dupacks >= DUPACK_THRESHOLD
             || self.sacked.highest().is_some_and(|high| high > seq)
     }
@@ -168,7 +176,7 @@ impl Sender {
 
     /// Whether what came back tells the sender that the segment is lost.
     fn loss_evidence(&self, seq: i64, before: Option<&Sent>) -> bool {
-        let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
+        let overtaken = before.is_some_and(|run| self.is_overtaken(run));
         match self.state {
             State::Open if self.newreno.as_ref().is_some_and(|newreno| newreno.calls()) => true,
             State::Open => {
@@ -223,7 +231,11 @@ impl Sender {
                 if seq <= self.snd_una {
                     self.timer_start_ns = segment.t_ns;
                 }
-                self.history.get_or_insert_default().undo.expect_frto(false);
+                // New data that answered the expiry keeps F-RTO going, whatever is sent again meanwhile (Linux,
+                // `tcp_xmit_recovery`).
+                if self.snd_max <= self.recover {
+                    self.history.get_or_insert_default().undo.expect_frto(false);
+                }
             }
             Cause::TailLossProbe => {
                 self.timer_start_ns = segment.t_ns;
@@ -243,7 +255,7 @@ impl Sender {
     /// After an expiry, SACK shows that what was sent again since is lost again: Linux leaves the state Loss for
     /// Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS), and what follows is fast retransmit.
     pub(super) fn leave_loss_for_recovery(&mut self, t_ns: i64, before: Option<&Sent>) {
-        let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
+        let overtaken = before.is_some_and(|run| self.is_overtaken(run));
         if self.state != State::Loss || !self.sack_permitted || !overtaken {
             return;
         }

@@ -275,3 +275,37 @@ fn what_was_marked_before_an_undo_waits_for_the_timer() {
         assert_eq!(connections[0].senders[0].taken_back()[TakenBack::Partial as usize], 1);
     }
 }
+
+/// Two segments sent again at once: that the second arrives shows that the first is lost again, as one sent later would.
+#[test]
+fn the_end_of_a_burst_overtakes_its_beginning() {
+    let connections = after_an_original(|talk, seq| {
+        talk.data(3800, seq + 2000, 1000);
+        talk.ack(3900, seq, &[(seq + 2000, seq + 5000)]);
+        talk.data(3900, seq + 1000, 1000);
+        talk.ack(4000, seq + 8000, &[]);
+    });
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::Fast, Cause::Fast, Cause::Fast]);
+    assert_eq!(connections[0].senders[0].totals().retransmissions[Cause::Fast as usize], 3);
+}
+
+/// New data answers the expiry, as F-RTO has it, and in slow start some is sent again all the same: an original that arrives
+/// still takes the timeout back.
+#[test]
+fn new_data_keeps_frto_going_in_slow_start() {
+    let (mut talk, seq) = settled(true);
+    for i in 0..8 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.data(3700, seq, 1000);
+    talk.ack(3800, seq + 1000, &[]);
+    talk.data(3800, seq + 8000, 1000);
+    talk.data(3803, seq + 1000, 1000);
+    talk.ack(3901, seq + 3000, &[]);
+    talk.ack(3902, seq + 3000, &[(seq + 4000, seq + 8000)]);
+    talk.data(3902, seq + 3000, 1000);
+    talk.ack(4010, seq + 9000, &[]);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast]);
+    assert_eq!(connections[0].senders[0].taken_back()[TakenBack::Frto as usize], 1);
+}

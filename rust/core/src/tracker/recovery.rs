@@ -263,7 +263,7 @@ impl Sender {
         if !self.reacts(t_ns) && (timer_due || !self.may_await_reordering(t_ns)) {
             return;
         }
-        if !self.was_sent_again(before) {
+        if !self.was_sent_again(before) && !self.waited_for_new_data(t_ns) {
             return;
         }
         self.state = State::Recovery;
@@ -272,6 +272,17 @@ impl Sender {
         let history = self.history.get_or_insert_default();
         let in_flight = history.retrans_out;
         history.undo.begin(snd_una, in_flight, fresh);
+    }
+
+    /// New data that followed the expiry is overtaken, and the wait for its reordering is over: Linux enters Recovery from Loss
+    /// then, and sends what it has marked lost (`tcp_rack_reo_timeout`).
+    fn waited_for_new_data(&self, t_ns: i64) -> bool {
+        let expired_ns = self.history.as_ref().map_or(i64::MAX, |history| history.expired_ns);
+        !self.reacts(t_ns)
+            && self
+                .outstanding
+                .at(self.recover)
+                .is_some_and(|run| !run.sacked() && run.first_ns > expired_ns && self.is_overtaken(run))
     }
 
     /// Nothing that was sent again is on its way, nor first in line (`tcp_any_retrans_done`).

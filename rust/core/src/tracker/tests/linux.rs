@@ -309,3 +309,24 @@ fn new_data_keeps_frto_going_in_slow_start() {
     assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast]);
     assert_eq!(connections[0].senders[0].taken_back()[TakenBack::Frto as usize], 1);
 }
+
+/// New data answers an expiry and its first segment is lost in its turn: when the wait for reordering is over, Linux changes to
+/// Recovery, and sends the rest by fast retransmit.
+#[test]
+fn a_wait_for_reordering_in_slow_start_ends_it() {
+    let (mut talk, seq) = settled(true);
+    for i in 0..6 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.data(3700, seq, 1000);
+    talk.ack(3800, seq + 1000, &[]);
+    talk.data(3800, seq + 6000, 1000);
+    talk.data(3801, seq + 7000, 1000);
+    talk.ack(3901, seq + 1000, &[(seq + 7000, seq + 8000)]);
+    talk.data(3901, seq + 1000, 1000);
+    talk.data(3926, seq + 2000, 1000);
+    talk.ack(4001, seq + 2000, &[(seq + 7000, seq + 8000)]);
+    talk.data(4001, seq + 3000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast, Cause::Fast]);
+}

@@ -44,6 +44,8 @@ pub struct History {
     pub(super) lost_again: u64,
     /// When the timer expired last: what was sent again before counts as lost since.
     pub(super) expired_ns: i64,
+    /// What was sent before this and overtaken had been marked lost by a recovery that was taken back since.
+    pub(super) forgotten_ns: i64,
     /// When a probe was sent last.
     pub(super) probed_ns: i64,
     /// It sent data again, not new data.

@@ -94,6 +94,13 @@ impl Outstanding {
         self.queue.get(place).filter(|s| s.seq <= seq)
     }
 
+    /// How long before the last run the one before it was sent; `None` if there are no two.
+    pub(super) fn last_pause_ns(&self) -> Option<i64> {
+        let last = self.queue.preceding(self.queue.find(|_| true))?;
+        let before = self.queue.preceding(last)?;
+        Some(self.queue.get(last)?.last_ns - self.queue.get(before)?.last_ns)
+    }
+
     /// Runs in order.
     pub fn iter(&self) -> impl Iterator<Item = &Sent> {
         self.queue.iter()

@@ -10,7 +10,7 @@ use super::sender::Sender;
 use crate::segment::{Segment, flags};
 
 /// A retransmission within this time of an incoming segment may be its reaction.
-const REACTION_NS: i64 = 10_000_000;
+pub(super) const REACTION_NS: i64 = 10_000_000;
 /// No stack in wide use fires its retransmission timer sooner than this after its last activity.
 const QUIET_NS: i64 = 180_000_000;
 /// Duplicate ACKs that trigger a fast retransmit (RFC 5681 section 3.2).
@@ -36,8 +36,10 @@ impl Sender {
         let head = seq <= self.snd_una;
         let reaction = since_in_ns <= REACTION_NS && self.last_in_news;
         let evidence = self.loss_evidence(seq, before);
-        if head && !self.called_for(t_ns, before, reaction && evidence) {
+        let forgotten = self.forgotten_is_due(t_ns, rto_ns, before);
+        if head && (forgotten || !self.called_for(t_ns, before, reaction && evidence)) {
             let due = elapsed_ns >= rto_ns / 10 * 9
+                || forgotten
                 || self.overdue(t_ns, rto_ns, before)
                 || (quiet_ns > REACTION_NS && self.overdue_in_recovery(t_ns, rto_ns, before));
             // Long before the estimate: a stack whose largest timeout is set low, unless loss was known.
@@ -100,12 +102,20 @@ impl Sender {
             || (answers && self.dupacks == DUPACK_THRESHOLD)
     }
 
+    /// What RACK marked lost in a recovery that was taken back is not looked at by RACK again (Linux: it is no longer in the
+    /// list of what was sent, `tcp_rack_detect_loss`): nothing but the timer sends it, counted from its sending.
+    fn forgotten_is_due(&self, t_ns: i64, rto_ns: i64, before: Option<&Sent>) -> bool {
+        self.history.as_ref().zip(before).is_some_and(|(history, run)| {
+            run.last_ns < history.forgotten_ns && t_ns - run.last_ns >= rto_ns / 20 * 19
+        })
+    }
+
     /// SACK shows that what was sent later has arrived, and the sender waited for reordering: up to a smoothed RTT, by the
     /// timer that takes the place of the retransmission timer (RFC 8985 section 6.2, steps 4 and 5).
     fn awaited_reordering(&self, t_ns: i64, before: Option<&Sent>) -> bool {
         self.state == State::Open
             && self.sack_permitted
-            && before.is_some_and(|run| run.last_ns < self.rack_ns)
+            && before.is_some_and(|run| self.is_overtaken(run))
             && self.may_await_reordering(t_ns)
     }
 
@@ -134,16 +144,24 @@ impl Sender {
             Trigger::Timer
         } else if above > 0 && above >= three_segments {
             Trigger::Sack
-        } else if above > 0 || (self.sack_permitted && before.is_some_and(|run| run.last_ns < self.rack_ns)) {
+        } else if above > 0 || (self.sack_permitted && before.is_some_and(|run| self.is_overtaken(run))) {
             Trigger::Rack
         } else {
             Trigger::DuplicateAcks
         }
     }
 
+    /// Whether something is known to have arrived that was sent later, or in the same burst behind it (RFC 8985 section
+    /// 6.2: `RACK_sent_after` compares the ends of segments that were sent at the same time).
+    pub(super) fn is_overtaken(&self, run: &Sent) -> bool {
+        let in_burst = |behind: &Sent| behind.sacked() && behind.last_ns == run.last_ns;
+        run.last_ns < self.rack_ns
+            || (run.last_ns == self.rack_ns && self.outstanding.at(run.end).is_some_and(in_burst))
+    }
+
     /// Whether something that was sent later, or lies above, is known to have arrived.
     fn overtaken(&self, seq: i64, before: Option<&Sent>) -> bool {
-        before.is_some_and(|run| run.last_ns < self.rack_ns)
+        before.is_some_and(|run| self.is_overtaken(run))
             || self.dupacks >= DUPACK_THRESHOLD
             || self.sacked.highest().is_some_and(|high| high > seq)
     }
@@ -158,7 +176,7 @@ impl Sender {
 
     /// Whether what came back tells the sender that the segment is lost.
     fn loss_evidence(&self, seq: i64, before: Option<&Sent>) -> bool {
-        let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
+        let overtaken = before.is_some_and(|run| self.is_overtaken(run));
         match self.state {
             State::Open if self.newreno.as_ref().is_some_and(|newreno| newreno.calls()) => true,
             State::Open => {
@@ -213,7 +231,11 @@ impl Sender {
                 if seq <= self.snd_una {
                     self.timer_start_ns = segment.t_ns;
                 }
-                self.history.get_or_insert_default().undo.expect_frto(false);
+                // New data that answered the expiry keeps F-RTO going, whatever is sent again meanwhile (Linux,
+                // `tcp_xmit_recovery`).
+                if self.snd_max <= self.recover {
+                    self.history.get_or_insert_default().undo.expect_frto(false);
+                }
             }
             Cause::TailLossProbe => {
                 self.timer_start_ns = segment.t_ns;
@@ -233,7 +255,7 @@ impl Sender {
     /// After an expiry, SACK shows that what was sent again since is lost again: Linux leaves the state Loss for
     /// Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS), and what follows is fast retransmit.
     pub(super) fn leave_loss_for_recovery(&mut self, t_ns: i64, before: Option<&Sent>) {
-        let overtaken = before.is_some_and(|run| run.last_ns < self.rack_ns);
+        let overtaken = before.is_some_and(|run| self.is_overtaken(run));
         if self.state != State::Loss || !self.sack_permitted || !overtaken {
             return;
         }
@@ -241,7 +263,7 @@ impl Sender {
         if !self.reacts(t_ns) && (timer_due || !self.may_await_reordering(t_ns)) {
             return;
         }
-        if !self.was_sent_again(before) {
+        if !self.was_sent_again(before) && !self.waited_for_new_data(t_ns) {
             return;
         }
         self.state = State::Recovery;
@@ -250,6 +272,17 @@ impl Sender {
         let history = self.history.get_or_insert_default();
         let in_flight = history.retrans_out;
         history.undo.begin(snd_una, in_flight, fresh);
+    }
+
+    /// New data that followed the expiry is overtaken, and the wait for its reordering is over: Linux enters Recovery from Loss
+    /// then, and sends what it has marked lost (`tcp_rack_reo_timeout`).
+    fn waited_for_new_data(&self, t_ns: i64) -> bool {
+        let expired_ns = self.history.as_ref().map_or(i64::MAX, |history| history.expired_ns);
+        !self.reacts(t_ns)
+            && self
+                .outstanding
+                .at(self.recover)
+                .is_some_and(|run| !run.sacked() && run.first_ns > expired_ns && self.is_overtaken(run))
     }
 
     /// Nothing that was sent again is on its way, nor first in line (`tcp_any_retrans_done`).
@@ -280,6 +313,8 @@ impl Sender {
             history.undo.expect_frto(self.state == State::Open || self.expiries > 0);
         }
         history.expired_ns = segment.t_ns;
+        // All of it is marked lost now, and is sent again.
+        history.forgotten_ns = 0;
         self.probe_out = false;
         if let Some(newreno) = &mut self.newreno {
             newreno.forget();

@@ -30,7 +30,7 @@ impl Sender {
         let mut found = self.why_again(segment, seq, end, before);
         let again = Again {
             called_for: found.0 != Cause::Unknown,
-            overtaken: before.is_some_and(|run| run.last_ns < self.rack_ns),
+            overtaken: before.is_some_and(|run| self.is_overtaken(run)),
             segments: if found.0 == Cause::Fast { self.wire_segments(segment.length) } else { 0 },
         };
         if self.confirm_taken_back(Some(again)) {

@@ -10,6 +10,8 @@ pub const RTO_MAX_US: i64 = 120_000_000;
 const RTT_MAX_US: i64 = 86_400_000_000;
 /// Timeout before the first sample (RFC 6298 section 2.1).
 pub const RTO_INITIAL_US: i64 = 1_000_000;
+/// Timeout of data if the handshake gave no sample because its SYN was sent again (RFC 6298 section 5.7).
+const RTO_FALLBACK_US: i64 = 3_000_000;
 
 /// Minimum, mean and maximum of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,6 +119,17 @@ impl RtoEstimator {
         self.rto_us = ((self.srtt_us_8 >> 3) + self.rttvar_us).max(RTO_MIN_US).min(self.max_us);
     }
 
+    /// The handshake gave no sample because its SYN was sent again (RFC 6298 section 5.7, Linux `tcp_init_metrics`).
+    pub fn fall_back(&mut self) {
+        self.rttvar_us = RTO_FALLBACK_US;
+        self.rto_us = RTO_FALLBACK_US.min(self.max_us);
+    }
+
+    /// Whether the timeout of data is known: it was measured, or is that after a handshake that was repeated.
+    pub fn known(&self) -> bool {
+        self.measured() || self.rttvar_us != 0
+    }
+
     /// The timer expired: double the timeout (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.rto_us = (self.rto_us * 2).min(self.max_us);
@@ -145,7 +158,7 @@ impl RtoEstimator {
 
     /// Timeout without backoff, microseconds: that of the samples, or the initial one before the first.
     pub fn bare_us(&self) -> i64 {
-        if self.measured() { self.uncapped_us().min(self.max_us) } else { RTO_INITIAL_US.min(self.max_us) }
+        if self.known() { self.uncapped_us().min(self.max_us) } else { RTO_INITIAL_US.min(self.max_us) }
     }
 
     /// How often the timeout in force has been doubled. Only a sample takes that back, not an ACK of what was sent

@@ -3,7 +3,9 @@
 use super::arrivals::{ArrivalVerdict, Step};
 use super::history::NewProbe;
 use super::outcome::{Cause, SendOutcome};
+use super::recovery::REACTION_NS;
 use super::sender::{Sender, wire_segments};
+use super::timers::PROBE_MIN_NS;
 use crate::segment::{Segment, flags};
 
 /// New data that follows a segment within this time was written with it.
@@ -70,7 +72,7 @@ impl Sender {
         self.count_data(segment);
         if self.outstanding.is_empty() {
             self.timer_start_ns = t_ns;
-        } else if !self.reacts(t_ns) {
+        } else if self.probe_out || self.is_quiet(t_ns) {
             self.probe_by_new_data(segment, end);
         }
         if self.history.as_ref().is_some_and(|history| history.awaits_new_data()) {
@@ -121,11 +123,11 @@ impl Sender {
     /// New data is sent while other data is on its way, and not in answer to anything.
     fn probe_by_new_data(&mut self, segment: &Segment, end: i64) {
         let t_ns = segment.t_ns;
-        if self.probe_out && self.history.as_ref().is_some_and(|history| history.new_probe.is_some()) {
+        if self.probe_out {
             return self.doubt_probe(t_ns);
         }
         let single = self.wire_segments(segment.length) == 1;
-        if !single || !self.probe_due(t_ns, self.rto.rto_us() * 1000) {
+        if !single || !self.probe_due(t_ns, self.rto.rto_us() * 1000) || self.is_paced(t_ns) {
             return;
         }
         let before = (self.timer_start_ns, self.history.as_ref().and_then(|history| history.probes));
@@ -138,11 +140,31 @@ impl Sender {
         history.new_probe = Some(NewProbe { t_ns, timer_start_ns: before.0, probes: before.1 });
     }
 
+    /// Nothing was sent for as long as any probe waits, and what came in last was answered already, or is too long ago to
+    /// be answered now.
+    #[inline]
+    fn is_quiet(&self, t_ns: i64) -> bool {
+        self.last_out_ns.is_none_or(|out_ns| {
+            let answered =
+                self.last_in_ns.is_some_and(|in_ns| in_ns <= out_ns && t_ns - out_ns >= PROBE_MIN_NS);
+            answered || !self.reacts(t_ns)
+        })
+    }
+
+    /// The pause is short, and the same as that before: of a sender that is paced, whose pacing would hold a probe back too
+    /// (Linux, `tcp_write_xmit`), of its own queue, or of an application that writes so.
+    fn is_paced(&self, t_ns: i64) -> bool {
+        let pause_ns = self.last_out_ns.map_or(0, |out_ns| t_ns - out_ns);
+        let short = pause_ns < (self.rto.srtt_us() * 1000).max(REACTION_NS);
+        let before_ns = self.outstanding.last_pause_ns().filter(|_| short);
+        before_ns.is_some_and(|before_ns| pause_ns <= before_ns / 2 * 3 && before_ns <= pause_ns / 2 * 3)
+    }
+
     /// More new data right behind what looked like a probe: a probe is one segment, so the application wrote.
     fn doubt_probe(&mut self, t_ns: i64) {
         let Some(history) = &mut self.history else { return };
         let Some(probe) = history.new_probe.take() else { return };
-        if t_ns - probe.t_ns > PROBE_ALONE_NS {
+        if t_ns - probe.t_ns > PROBE_ALONE_NS || self.last_in_ns.is_some_and(|in_ns| in_ns >= probe.t_ns) {
             return;
         }
         self.totals.new_data_probes = self.totals.new_data_probes.saturating_sub(1);
@@ -233,7 +255,7 @@ impl Sender {
         } else {
             if seq < self.snd_max && length > 0 {
                 self.totals.out_of_order += 1;
-            } else if !self.outstanding.is_empty() && !self.reacts(t_ns) {
+            } else if !self.outstanding.is_empty() && (self.probe_out || self.is_quiet(t_ns)) {
                 self.probe_by_new_data(segment, end);
             }
             if length > 0 && self.history.is_some() {

@@ -3,6 +3,7 @@
 
 use super::episode::Episode;
 use super::outcome::{AckKind, Cause, State};
+use super::rtt::RTO_INITIAL_US;
 use super::sender::Sender;
 use super::tail::LoneTail;
 use super::verdicts::Brought;
@@ -10,6 +11,8 @@ use crate::segment::{Segment, flags};
 
 /// What a tail loss probe waits for the delayed ACK of a lone segment (RFC 8985 section 7.2, Linux's value).
 const DELAYED_ACK_NS: i64 = 200_000_000;
+/// What it waits at least beyond two smoothed RTTs (Linux, `TCP_TIMEOUT_MIN_US`).
+pub(super) const PROBE_MIN_NS: i64 = 2_000_000;
 /// Waits of a capped timer differ by less than one part in so many (Linux: the steps of its timer wheel).
 const CAP_JITTER: i64 = 12;
 
@@ -22,7 +25,7 @@ impl Sender {
 
     /// Whether a probe may be sent at all.
     pub(super) fn may_probe(&self) -> bool {
-        self.state == State::Open && self.sack_permitted && self.rto.measured() && !self.probe_out
+        self.state == State::Open && self.sack_permitted && self.rto.known() && !self.probe_out
     }
 
     /// An ACK of all that had been sent with a probe: whether it answers it (`tcp_process_tlp_ack`). If old data was
@@ -38,7 +41,8 @@ impl Sender {
 
     /// Whether the probe's timer has run out: two smoothed RTTs since the last segment either way, 200 ms more for a
     /// lone segment (whose ACK may be delayed), but not later than the retransmission timer. That one counts from
-    /// the sending of the head if the probe was scheduled by a sending, and from now if by an ACK (Linux).
+    /// the sending of the head if the probe was scheduled by a sending, and from now if by an ACK (Linux). Without a
+    /// sample of the RTT it is one second.
     pub(super) fn probe_due(&self, t_ns: i64, rto_ns: i64) -> bool {
         if !self.may_probe() {
             return false;
@@ -47,7 +51,11 @@ impl Sender {
         let last_out_ns = self.last_out_ns.unwrap_or(self.timer_start_ns);
         let scheduled_ns = self.timer_start_ns.max(last_out_ns);
         let alone = self.outstanding.len() <= 1;
-        let mut wait_ns = 2 * self.rto.srtt_us() * 1000 + if alone { DELAYED_ACK_NS } else { 0 };
+        let mut wait_ns = if self.rto.measured() {
+            2 * self.rto.srtt_us() * 1000 + if alone { DELAYED_ACK_NS } else { PROBE_MIN_NS }
+        } else {
+            RTO_INITIAL_US * 1000
+        };
         let by_sending = last_out_ns > self.timer_start_ns;
         let rto_left_ns = if by_sending { head.last_ns + rto_ns - last_out_ns } else { rto_ns };
         if rto_left_ns > 0 {

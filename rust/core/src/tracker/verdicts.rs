@@ -225,6 +225,9 @@ impl Sender {
         let taken = history.undo.on_ack(&news);
         if taken != TakenBack::No {
             history.taken = Some((taken, brought.state, recover));
+            if sack && matches!(taken, TakenBack::Partial | TakenBack::Full | TakenBack::Dsack) {
+                history.forgotten_ns = self.rack_ns;
+            }
             // Linux leaves the state of Loss only if SACK or F-RTO can tell.
             if self.state != State::Open && (sack || taken != TakenBack::Loss) {
                 self.state = State::Open;

@@ -169,3 +169,159 @@ fn a_write_at_the_time_of_a_probe_is_no_probe() {
         assert_eq!(connections[0].senders[0].totals().new_data_probes, probes);
     }
 }
+
+/// So many segments that were each acknowledged after a millisecond, then four with one ACK among them, and what follows.
+fn after_short_rtts(then: &[(i64, i64)]) -> u64 {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for i in 0..100 {
+        talk.data(200 + 10 * i, 1 + 1000 * i, 1000);
+        talk.ack(201 + 10 * i, 1001 + 1000 * i, &[]);
+    }
+    let seq = 100_001;
+    talk.data(2000, seq, 1000);
+    talk.data(2000, seq + 1000, 1000);
+    talk.ack(2001, seq + 1000, &[]);
+    talk.data(2001, seq + 2000, 1000);
+    talk.data(2001, seq + 3000, 1000);
+    for &(t_ms, place) in then {
+        talk.data(t_ms, seq + 1000 * place, 1000);
+    }
+    let (connections, _) = talk.done();
+    connections[0].senders[0].totals().new_data_probes
+}
+
+/// Where the RTT is short, a probe is due a few milliseconds after an ACK that has been answered: it is no reaction to that.
+#[test]
+fn new_data_soon_after_an_answered_ack_may_be_a_probe() {
+    assert_eq!(after_short_rtts(&[(2008, 4)]), 1);
+    // Sooner than any probe: two smoothed RTTs and two milliseconds.
+    assert_eq!(after_short_rtts(&[(2003, 4)]), 0);
+    // More follows: it was written.
+    assert_eq!(after_short_rtts(&[(2008, 4), (2008, 5)]), 0);
+}
+
+/// Segments at an even pace are paced, or come out of the host's own queue.
+#[test]
+fn an_even_pace_is_no_probe() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for i in 0..100 {
+        talk.data(200 + 10 * i, 1 + 1000 * i, 1000);
+        talk.ack(201 + 10 * i, 1001 + 1000 * i, &[]);
+    }
+    for i in 0..6 {
+        talk.data(2000 + 7 * i, 100_001 + 1000 * i, 1000);
+    }
+    let (connections, _) = talk.done();
+    assert_eq!(connections[0].senders[0].totals().new_data_probes, 0);
+}
+
+/// Without timestamps a SYN sent again gives no sample: the timeout of data is three seconds, and the probe's timer one.
+#[test]
+fn after_a_repeated_syn_the_probe_comes_first() {
+    let mut talk = Talk::new(7);
+    for t_ms in [0, 1000] {
+        let mut syn = talk.blank(t_ms, true);
+        (syn.seq, syn.flags) = (7, flags::SYN);
+        (syn.options.mss, syn.options.sack_permitted) = (Some(1000), true);
+        talk.tracker.segment(&syn);
+    }
+    let mut answer = talk.blank(1100, false);
+    (answer.seq, answer.ack, answer.flags) = (9000, 8, flags::SYN | flags::ACK);
+    (answer.options.mss, answer.options.sack_permitted) = (Some(1000), true);
+    talk.tracker.segment(&answer);
+    let mut third = talk.blank(1100, true);
+    (third.seq, third.ack) = (8, 9001);
+    talk.tracker.segment(&third);
+    for t_ms in [1200, 2200, 5200] {
+        talk.data(t_ms, 1, 1000);
+    }
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0])[1..], [Cause::TailLossProbe, Cause::Timeout]);
+    assert_eq!(connections[0].senders[0].undecided(), (0, 0));
+}
+
+/// What RACK marked lost before a recovery was taken back, it does not find again: only the timer sends that, even if ACKs
+/// go on showing that it is missing.
+#[test]
+fn what_was_marked_before_an_undo_waits_for_the_timer() {
+    for (again_ms, expected) in [(3308, Cause::Timeout), (3207, Cause::Fast)] {
+        let mut talk = Talk::new(7);
+        talk.timestamps = true;
+        talk.handshake(true);
+        let seq = warm_up(&mut talk);
+        for i in 0..8 {
+            talk.data(3000 + i, seq + 1000 * i, 1000);
+        }
+        talk.ack_echo(3107, seq, &[(seq + 1000, seq + 2000), (seq + 3000, seq + 8000)], 2000);
+        talk.data(3107, seq, 1000);
+        // The original had only been late.
+        talk.ack_echo(3110, seq + 2000, &[(seq + 3000, seq + 8000)], 3000);
+        talk.data(3110, seq + 8000, 1000);
+        talk.data(3203, seq + 9000, 1000);
+        talk.ack_echo(3206, seq + 2000, &[(seq + 3000, seq + 9000)], 3000);
+        if again_ms > 3300 {
+            talk.ack_echo(3303, seq + 2000, &[(seq + 3000, seq + 10_000)], 3000);
+        }
+        talk.data(again_ms, seq + 2000, 1000);
+        let (connections, _) = talk.done();
+        assert_eq!(causes_of(&connections[0]), [Cause::Fast, expected]);
+        assert_eq!(connections[0].senders[0].taken_back()[TakenBack::Partial as usize], 1);
+    }
+}
+
+/// Two segments sent again at once: that the second arrives shows that the first is lost again, as one sent later would.
+#[test]
+fn the_end_of_a_burst_overtakes_its_beginning() {
+    let connections = after_an_original(|talk, seq| {
+        talk.data(3800, seq + 2000, 1000);
+        talk.ack(3900, seq, &[(seq + 2000, seq + 5000)]);
+        talk.data(3900, seq + 1000, 1000);
+        talk.ack(4000, seq + 8000, &[]);
+    });
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::Fast, Cause::Fast, Cause::Fast]);
+    assert_eq!(connections[0].senders[0].totals().retransmissions[Cause::Fast as usize], 3);
+}
+
+/// New data answers the expiry, as F-RTO has it, and in slow start some is sent again all the same: an original that arrives
+/// still takes the timeout back.
+#[test]
+fn new_data_keeps_frto_going_in_slow_start() {
+    let (mut talk, seq) = settled(true);
+    for i in 0..8 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.data(3700, seq, 1000);
+    talk.ack(3800, seq + 1000, &[]);
+    talk.data(3800, seq + 8000, 1000);
+    talk.data(3803, seq + 1000, 1000);
+    talk.ack(3901, seq + 3000, &[]);
+    talk.ack(3902, seq + 3000, &[(seq + 4000, seq + 8000)]);
+    talk.data(3902, seq + 3000, 1000);
+    talk.ack(4010, seq + 9000, &[]);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast]);
+    assert_eq!(connections[0].senders[0].taken_back()[TakenBack::Frto as usize], 1);
+}
+
+/// New data answers an expiry and its first segment is lost in its turn: when the wait for reordering is over, Linux changes to
+/// Recovery, and sends the rest by fast retransmit.
+#[test]
+fn a_wait_for_reordering_in_slow_start_ends_it() {
+    let (mut talk, seq) = settled(true);
+    for i in 0..6 {
+        talk.data(3000 + i, seq + 1000 * i, 1000);
+    }
+    talk.data(3700, seq, 1000);
+    talk.ack(3800, seq + 1000, &[]);
+    talk.data(3800, seq + 6000, 1000);
+    talk.data(3801, seq + 7000, 1000);
+    talk.ack(3901, seq + 1000, &[(seq + 7000, seq + 8000)]);
+    talk.data(3901, seq + 1000, 1000);
+    talk.data(3926, seq + 2000, 1000);
+    talk.ack(4001, seq + 2000, &[(seq + 7000, seq + 8000)]);
+    talk.data(4001, seq + 3000, 1000);
+    let (connections, _) = talk.done();
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast, Cause::Fast]);
+}

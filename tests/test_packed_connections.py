@@ -14,6 +14,7 @@ from multitracer import native
 from multitracer.analyzers import connections
 from multitracer.cli.main import main
 from multitracer.diagnosis.field.measurement import MOST
+from multitracer.model.errors import TooManyConnections
 from multitracer.model.timeline import Connection, Timeline
 
 CONNECTIONS = 2500
@@ -73,7 +74,7 @@ def test_summaries_are_those_of_connections_that_were_never_packed(tmp_path: Pat
     packed = native.read_capture(path, keep_segments=False)
     many = len(kept["connections"])
     assert native.read_capture(path, keep_segments=True, most=many)["connections"] == kept["connections"]
-    with pytest.raises(native.TooManyConnections):
+    with pytest.raises(TooManyConnections):
         native.read_capture(path, keep_segments=True, most=many - 1)
     assert len(kept["connections"]) >= CONNECTIONS
     assert list(packed["connections"]) == kept["connections"]

@@ -14,7 +14,7 @@ from multitracer import native
 from multitracer.api import pipeline
 from multitracer.cli import render
 from multitracer.model.derived import Derived
-from multitracer.native import TooManyConnections
+from multitracer.model.errors import TooManyConnections
 from multitracer.output import unanswered
 from multitracer.report import view
 

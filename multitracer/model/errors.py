@@ -32,6 +32,10 @@ class NothingToRead(MultiTracerError):
     """A directory, or a list of paths, without one readable trace."""
 
 
+class TooManyConnections(Exception):
+    """A capture has more connections than its caller keeps all segments of, and is read another way."""
+
+
 class AlignmentError(MultiTracerError):
     """Sources that cannot be put on one timeline: the same capture twice, or clocks given wrongly."""
 

@@ -11,7 +11,6 @@ from multitracer.native.captures import (
     Follow as Follow,
     IpPacket as IpPacket,
     RawPacket as RawPacket,
-    TooManyConnections as TooManyConnections,
     bytes_covered_before as bytes_covered_before,
     capture_format as capture_format,
     continuation as continuation,

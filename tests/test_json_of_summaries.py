@@ -114,7 +114,7 @@ def test_the_worst_and_the_largest_are_shown(
     for text in texts:
         lines = [" ".join(line.split()) for line in text.splitlines()]
         assert "40 connections" in lines
-        assert "Data 4,800 bytes, 4,700 acknowledged; 100 duplicate bytes in this capture" in lines
+        assert "Data 4,800 bytes, 4,700 acknowledged; 100 bytes retransmitted that had passed before" in lines
         assert any(
             line.startswith("Retransmitted 1 segment: 1 ") and line.endswith("1 connection") for line in lines
         )

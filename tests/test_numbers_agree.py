@@ -81,7 +81,7 @@ def test_counts_of_one_connection(name: str, contracts: Callable[[str], Object])
     again, timeouts = only["retransmissions"], only["timeouts"]
     causes = ("timeout", "fast", "slow_start", "tail_loss_probe", "unknown", "handshake")
     assert again["total"] == sum(again[cause] for cause in causes)
-    assert first_number(line(text, "Retransmitted")) == again["total"]
+    assert first_number(line(text, "Retransmitted").removeprefix("at least ")) == again["total"]
     assert timeouts["total"] == len(timeouts["events"])
     if only["point"] != "rcv" or timeouts["total"]:
         assert first_number(line(text, "Timeouts")) == timeouts["total"]

@@ -59,5 +59,5 @@ def test_the_wait_for_the_last_ack_is_no_fault_of_the_application() -> None:
 
 def test_what_never_came_by_is_no_duplicate() -> None:
     counts = {"unique": 10, "acked": 10, "duplicate": 0}
-    assert words.data(counts).endswith("no duplicate bytes in this capture")
+    assert words.data(counts).endswith("no bytes retransmitted that had passed before")
     assert words.data(counts, all_sent=True).endswith("no bytes retransmitted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
@@ -327,7 +327,7 @@ def flow(
     bounds = loss_bounds(entry)
     forward = entry["data_direction"] == "forward"
     first, second = entry["endpoints"]
-    found = Flow(
+    return Flow(
         index=entry["index"],
         name=f"{first} {'->' if forward else '<-'} {second}",
         source=entry["source"],
@@ -381,11 +381,6 @@ def flow(
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
     )
-    if not found.stalls_s or found.full_share is None or not found.busy_s:
-        return found
-    # A link that stands still is not full.
-    still_s = found.limits_s.get("bandwidth", 0.0) - found.waits_s.get("bandwidth", 0.0)
-    return replace(found, full_share=max(found.full_share - still_s / found.busy_s, 0.0))
 
 
 def _closures(found: Object | None) -> tuple[int, float, float] | None:

@@ -169,8 +169,8 @@ impl Sender {
             self.deliver(t_ns, ack, fack, brought)
         };
         let sample_ns = self.measure(segment, ack, sent_ns, sack_rtt_ns);
-        let unmeasured = !self.rto.measured() && segment.options.timestamps.is_none();
-        if unmeasured && self.snd_una == 0 && self.totals.syn > 1 {
+        let unmeasured = || !self.rto.measured() && segment.options.timestamps.is_none();
+        if self.snd_una == 0 && self.totals.syn > 1 && unmeasured() {
             self.rto.fall_back();
         }
         self.sacked.remove_below(ack);

@@ -144,11 +144,9 @@ impl Sender {
     /// be answered now.
     #[inline]
     fn is_quiet(&self, t_ns: i64) -> bool {
-        self.last_out_ns.is_none_or(|out_ns| {
-            let answered =
-                self.last_in_ns.is_some_and(|in_ns| in_ns <= out_ns && t_ns - out_ns >= PROBE_MIN_NS);
-            answered || !self.reacts(t_ns)
-        })
+        let Some(out_ns) = self.last_out_ns else { return true };
+        let answered = || self.last_in_ns.is_some_and(|in_ns| in_ns <= out_ns);
+        t_ns - out_ns >= PROBE_MIN_NS && (answered() || !self.reacts(t_ns))
     }
 
     /// The pause is short, and the same as that before: of a sender that is paced, whose pacing would hold a probe back too

@@ -17,6 +17,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.output.unanswered import by_reason, unanswered
+from multitracer.output.used import may_be_all
 
 Object = Mapping[str, Any]
 
@@ -284,7 +285,8 @@ def _utilization(console: Console, contract: Object) -> None:
     verdict = (
         "TCP did not use all of the link's capacity" if low else "TCP used nearly all of the link's capacity"
     )
-    console.print(Text(verdict, style))
+    if low or may_be_all(found):
+        console.print(Text(verdict, style))
     _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
     # Which copies the link carried, only its log shows, or the capture where they arrive.
     guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0

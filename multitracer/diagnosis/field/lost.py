@@ -143,4 +143,6 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     ):
         number = sum(getattr(flow, name) for flow in flows)
         causes.append(f"{count(number, 'segment')} {words}" if number else "")
-    return f"; {joined(causes)}" if any(causes) else ""
+    # What sent each is inferred away from the sender: its number may be larger or smaller.
+    inferred = " (causes inferred)" if least and sum(map(bool, causes)) > 1 else ""
+    return f"; {joined(causes)}{inferred}" if any(causes) else ""

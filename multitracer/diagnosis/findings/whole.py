@@ -9,6 +9,7 @@ from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
+from multitracer.output.used import may_be_all
 
 Summary = dict[str, Any]
 
@@ -30,6 +31,14 @@ _IDLE = {
     "local_drop": "TCP was in recovery from a drop in front of the link",
     "power_save": "the station slept while the ACK it awaited was at its access point (power save)",
 }
+
+
+WORTH_SAYING = 0.01
+"""Duplicates are named beside an estimate from this part of what the link carried on."""
+
+
+NARROW = 0.25
+"""An estimate with a lower bound further below does not say for how long the link was idle."""
 
 
 def headline(m: Timeline, utilization: Summary) -> Finding | None:
@@ -54,12 +63,20 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
         share = f"about {value:.0%} ({bounds}estimated from captures)"
         about = "about " if twice < utilization["duplicate_bytes"] else ""
     # What the upper bound says was never idle is not said to have been.
-    surely_idle = utilization["basis"] == "link log" or utilization["high"] < NEVER_IDLE
+    logged = utilization["basis"] == "link log"
+    narrow = logged or utilization["value"] - utilization["low"] <= NARROW
+    surely_idle = logged or (utilization["high"] < NEVER_IDLE and narrow)
+    # Beside an estimate, a few duplicates are no reason for what is missing.
+    worth_it = logged or twice >= WORTH_SAYING * carried
     parts = [
-        f"the link was idle for {seconds(idle)} of {seconds(span)}" if idle >= 0.05 and surely_idle else "",
-        f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates" if twice and proven else "",
+        f"the link was idle for {'' if logged else 'about '}{seconds(idle)} of {seconds(span)}"
+        if idle >= 0.05 and surely_idle
+        else "",
+        f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates"
+        if twice and proven and worth_it
+        else "",
     ]
-    whole = ": TCP used the whole link capacity" if value >= GOOD else ""
+    whole = ": TCP used the whole link capacity" if value >= GOOD and may_be_all(utilization) else ""
     text = f"utilization {share}" + (f": {joined(parts)}" if any(parts) else whole)
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import io
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import replace
 import matplotlib as mpl_package
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as MplFigure
 from PIL import Image
 from support_plots import measurement, results
@@ -334,3 +336,16 @@ def test_width_of_words_is_that_of_matplotlib(words, bold):
     font = FontProperties(family=FONT, size=10.0, weight="bold" if bold else "normal")
     theirs = TextToPath().get_text_width_height_descent(words, font, False)[0]
     assert text_width(words, 10.0, bold=bold) / HINTED == pytest.approx(theirs, abs=1.0)
+
+
+def test_a_palette_without_memory_for_it_is_no_fault_of_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Pillow raises where it cannot allocate: the command then says that memory is what is missing."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError("quantization error")
+
+    monkeypatch.setattr(Image.Image, "quantize", refuse)
+    figure = MplFigure()
+    FigureCanvasAgg(figure)
+    with pytest.raises(MemoryError, match="quantization error"):
+        png.write(figure, io.BytesIO(), colors=64)

@@ -42,5 +42,9 @@ def write(fig: MplFigure, file: IO[bytes], *, colors: int | None = None) -> None
     image = Image.fromarray(pixels)
     image = image.convert("RGB") if opaque else image
     if colors is not None and opaque:
-        image = image.quantize(colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        try:
+            image = image.quantize(colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        except ValueError as error:
+            # Pillow says "quantization error" of such an image only if there is no memory for its colours.
+            raise MemoryError(str(error)) from error
     image.save(file, format="png", dpi=(fig.dpi, fig.dpi), pnginfo=about, compress_level=EFFORT)

@@ -178,8 +178,15 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     // The division of the round trip alone is a guess: a queue or a slow host moves it.
     let by_halves_only =
         evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none()) && kinds == 1 && weight(best) < 2;
+    // An end that has not been seen to answer at once, however seldom it did, may be behind a bridge.
+    let slow = |half: usize| evidence.halves_ns[half].is_some_and(|ns| ns > HOST_NS);
+    let doubtful = match best {
+        Point::Sender => slow(1),
+        Point::Receiver => slow(0),
+        Point::Middle => false,
+    };
     let grade = match (weight(best), kinds, against) {
-        _ if by_halves_only => Grade::Guess,
+        _ if by_halves_only || doubtful => Grade::Guess,
         (3.., 2.., 0) => Grade::Certain,
         (2.., _, 0) => Grade::Likely,
         _ => Grade::Guess,
@@ -229,7 +236,7 @@ mod tests {
         };
         assert_eq!(judged(near).0, Some(Point::Middle));
         let seldom = Evidence { often: [false, false], ..near };
-        assert_eq!(judged(seldom).0, Some(Point::Sender));
+        assert_eq!(judged(seldom), (Some(Point::Sender), Grade::Guess));
     }
 
     #[test]

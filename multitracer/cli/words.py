@@ -98,8 +98,7 @@ def causes(counts: Object) -> str:
 
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
-    passed = connection["point"] == "snd" and not connection["retransmissions"].get("inferred")
-    some_missing = not passed and loss_bounds(connection).upstream > 0
+    some_missing = not has_all_sent(connection) and loss_bounds(connection).upstream > 0
     return f"{'at least ' if some_missing else ''}{causes(connection['retransmissions'])}"
 
 

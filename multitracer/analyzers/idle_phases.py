@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.offered import exceeds_full_link, with_most_data
+from multitracer.diagnosis.field.offered import exceeds_full_link, offered_bps, with_most_data
 from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
 from multitracer.layers.crosslayer.idlecause import Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
@@ -74,7 +74,7 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     if found is None:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m))
     entries = results["connections"].summary["connections"] if "connections" in results else []
-    if exceeds_full_link(8 * found.rate, with_most_data(entries)):
+    if exceeds_full_link(8 * found.rate, offered_bps(with_most_data(entries))):
         return Result("idle_phases", inconclusive=_TOO_FAST)
     idle = longer_than(found.idle, found.packet_ns)
     table = _table(m, None, found.packet_ns, idle, [ESTIMATE] * len(idle), results)

@@ -126,7 +126,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
         return None
     chosen = with_most_data(results["connections"].summary["connections"])
     offered = offered_bps(chosen)
-    if offered is None or exceeds_full_link(8 * found.rate, chosen):
+    if offered is None or exceeds_full_link(8 * found.rate, offered):
         return None
     span = total(found.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.

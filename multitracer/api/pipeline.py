@@ -141,7 +141,7 @@ def read(
             except TooManyConnections:
                 if held is not None:
                     held.again()
-        summary = _summary(path, format_of(path, format), detail, known, held)
+        summary = _summary(path, format_of(path, format), detail, known, held, limit)
         if summary is not None:
             from multitracer.alignment import align_single
 
@@ -150,14 +150,18 @@ def read(
 
 
 def _summary(
-    path: str, format: str | None, detail: Detail, known: Mapping[str, Parser], held: HeldInput | None
+    path: str,
+    format: str | None,
+    detail: Detail,
+    known: Mapping[str, Parser],
+    held: HeldInput | None,
+    limit: int,
 ) -> Trace | None:
     """A lone trace without tables, if it is to be read so; else standard input can be read still."""
     summary = summarised(path, format, known)
     large = is_large(path) if held is None else held.goes_on
     if summary is None or detail == "summary" or (detail == "auto" and large):
         return summary
-    limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
     count = len(summary.connections)
     if count > limit:
         said = cost_of(count) + (FULL_KEEPS if count <= FULL_CONNECTIONS else "")

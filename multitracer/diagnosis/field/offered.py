@@ -92,18 +92,17 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     return max(*rates, together_bps(tuple(full)) or 0.0)
 
 
-def exceeds_full_link(rate_bps: float, entries: Iterable[Object]) -> bool:
+def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:
     """Whether an estimate of the bottleneck's rate is far beyond the rate that it had while it was full.
 
     Parameters
     ----------
     rate_bps : float
         Bits per second.
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
+    full_bps : float or None
+        The same while it was full; None if it never was: nothing is beyond it then.
     """
-    offered = offered_bps(entries)
-    return offered is not None and rate_bps > TWICE * offered
+    return full_bps is not None and rate_bps > TWICE * full_bps
 
 
 def full_part(entries: Iterable[Object]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
-from multitracer.diagnosis.field.offered import SEEN_FULL, TWICE, together_s, wire_bytes
+from multitracer.diagnosis.field.offered import SEEN_FULL, exceeds_full_link, together_s, wire_bytes
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
@@ -152,6 +152,7 @@ def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
 
         found = bottleneck(m)
         # Packets that had passed it before they were captured come out at the rate of the next link.
-        if found is not None and not (seen_full and rates and 8 * found.rate > TWICE * max(rates)):
+        full_bps = max(rates, default=None) if seen_full else None
+        if found is not None and not exceeds_full_link(8 * found.rate, full_bps):
             rates.append(8 * found.rate)
     return max(rates, default=None), seen_full and shown

@@ -3,7 +3,7 @@
 //! An ACK that passes here reaches the sender, and what it releases passes here, one half round trip later
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
-use super::half::{HOST_NS, Halves};
+use super::half::Halves;
 use super::limits::Wait;
 use super::line::{Heard, Line};
 use super::writes::Writes;
@@ -110,8 +110,7 @@ impl Gaps {
     pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender, halves: &Halves) {
         let first_ns = own.totals.first_data_ns.unwrap_or(segment.t_ns);
         let took_ns = segment.t_ns.saturating_sub(first_ns).max(0);
-        let beside = halves.near_min_ns().is_some_and(|near_ns| near_ns < HOST_NS);
-        let by_link = !beside && took_ns <= SPREAD_NS;
+        let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
         (self.una, self.edge) = (own.snd_una, -1);
         self.high = end;

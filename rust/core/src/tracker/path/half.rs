@@ -130,6 +130,12 @@ impl Halves {
         (self.far_min_ns < i64::MAX).then_some(self.far_min_ns)
     }
 
+    /// Whether nothing but the sender's own host is between it and this point: an answer came as soon as a host's own.
+    #[inline(always)]
+    pub fn beside_sender(&self) -> bool {
+        self.near_min_ns < HOST_NS
+    }
+
     /// Smallest round trip toward the sender.
     pub fn near_min_ns(&self) -> Option<i64> {
         (self.near_min_ns < i64::MAX).then_some(self.near_min_ns)
@@ -285,7 +291,7 @@ impl Halves {
             // to pace its segments.
             let least_ns = self.near_min_ns.saturating_add(self.late_ns);
             let silent = idle && took_ns.saturating_sub(least_ns) >= SILENCE_NS;
-            let waited_itself = silent || self.near_min_ns < HOST_NS;
+            let waited_itself = silent || self.beside_sender();
             let took_ns = if waited_itself { took_ns.min(least_ns) } else { took_ns };
             self.near_last_ns = took_ns;
             if counts {

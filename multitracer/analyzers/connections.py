@@ -225,7 +225,11 @@ def endpoint(address: str, port: int) -> str:
 
 def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int | None]:
     """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
-    found = {**direction["losses"], "acks": direction.get("acks_lost")}
+    found = {
+        **direction["losses"],
+        "acks": direction.get("acks_lost"),
+        "refused": direction.get("refused", 0),
+    }
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0
     return found

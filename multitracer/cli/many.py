@@ -48,8 +48,11 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
     # Those that were lost before a capture that is not the sender's are not in it.
-    least = "" if points == {"snd"} or not summary["retransmissions"]["total"] else "at least "
-    line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'])}{repeating}")
+    seen = points == {"snd"}
+    least = "" if seen or not summary["retransmissions"]["total"] else "at least "
+    line(
+        console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}"
+    )
     timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):

@@ -87,25 +87,36 @@ def size(count_bytes: int) -> str:
     return f"{count_bytes} B"
 
 
-def causes(counts: Object) -> str:
-    """Retransmissions by cause."""
+def causes(counts: Object, *, seen: bool = True) -> str:
+    """Retransmissions by cause; away from the sender, whose timers do not show there, each cause is inferred."""
     parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
     inferred = counts.get("inferred", 0)
-    if inferred:
-        parts.append(f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred")
-    return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
+    some = "all" if inferred == counts["total"] else f"{inferred:,}"
+    if seen:
+        parts += [f"{some} inferred"] if inferred else []
+        return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
+    text = f"{count(counts['total'], 'segment')}{f', {some} inferred' if inferred else ''}"
+    return f"{text}; causes inferred: {', '.join(parts)}" if parts else text
 
 
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
     some_missing = not has_all_sent(connection) and loss_bounds(connection).upstream > 0
-    return f"{'at least ' if some_missing else ''}{causes(connection['retransmissions'])}"
+    found = causes(connection["retransmissions"], seen=connection["point"] == "snd")
+    return f"{'at least ' if some_missing else ''}{found}"
 
 
 def verdicts(counts: Object) -> str:
     """Timeouts by verdict."""
-    parts = [f"{counts[key]:,} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
-    return f"{count(counts['total'], 'timeout')}{': ' if parts else ''}{', '.join(parts)}"
+    return _timeouts(counts["total"], "", _of_each_verdict(counts))
+
+
+def _of_each_verdict(counts: Object) -> list[str]:
+    return [f"{counts[key]:,} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
+
+
+def _timeouts(total: int, how: str, parts: list[str]) -> str:
+    return f"{count(total, 'timeout')}{how}{': ' if parts else ''}{', '.join(parts)}"
 
 
 def timeouts(connection: Object) -> str:
@@ -130,16 +141,11 @@ def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -
     """
     there = all(point == "snd" for point in points)
     inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") or not there else 0
-    every = verdicts({**counts, "total": counts["total"] + inferred})
-    if inferred:
-        every += f"{', ' if ':' in every else ': '}{inferred:,} inferred, without a verdict"
-    if there:
-        return every
-    return (
-        f"at least {every}"
-        if counts["total"] or inferred
-        else "none seen; only a capture at the sender shows all of them"
-    )
+    total = counts["total"] + inferred
+    if not there and not total:
+        return "none seen; only a capture at the sender shows all of them"
+    parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
+    return _timeouts(total, "" if there else " by inference", _of_each_verdict(counts) + parts)
 
 
 def rtt(found: Object) -> str:

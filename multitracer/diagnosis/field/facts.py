@@ -123,6 +123,8 @@ class Flow:
         many seconds at most and in all; None where the ACKs were not kept.
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
+    refused : int
+        Segments that the sender's own queue refused, at least, where its timer sent those seen one by one.
     acks_lost : int or None
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
@@ -191,6 +193,7 @@ class Flow:
     link_known: bool = False
     rate_exact: bool = True
     syn_timeouts: int = 0
+    refused: int = 0
     acks_lost: int | None = None
     acks: int = 0
     without_sack: bool = False
@@ -290,6 +293,8 @@ class Flow:
         """
         if self.kernel_drops is not None:
             return self.kernel_drops
+        if self.refused:
+            return self.refused
         if self.point != "snd" or self.guessed or not self.complete:
             return 0
         # A host answers itself within this: what is farther away is behind a bridge, or a path.
@@ -375,6 +380,7 @@ def flow(
         wire_segments=bounds.sent,
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
+        refused=losses.get("refused") or 0,
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),

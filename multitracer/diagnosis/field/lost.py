@@ -119,7 +119,7 @@ def acks(flows: tuple[Flow, ...]) -> str:
 
 
 def _recoveries(flows: tuple[Flow, ...]) -> str:
-    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``."""
+    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; away from the sender ``by inference``."""
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
@@ -129,10 +129,8 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     every = "" if unacked == timeouts else f"{unacked:,} as "
     parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
-    # Away from the sender, timers show by what they sent alone, and retransmissions by what came by.
-    least = "" if all(flow.point == "snd" for flow in flows) else "at least "
     causes = [
-        f"{least}{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
         if timeouts
         else ""
     ]
@@ -143,6 +141,6 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     ):
         number = sum(getattr(flow, name) for flow in flows)
         causes.append(f"{count(number, 'segment')} {words}" if number else "")
-    # What sent each is inferred away from the sender: its number may be larger or smaller.
-    inferred = " (causes inferred)" if least and sum(map(bool, causes)) > 1 else ""
-    return f"; {joined(causes)}{inferred}" if any(causes) else ""
+    # Away from the sender each count may be larger or smaller: a timer shows by what it sent alone.
+    inferred = "" if all(flow.point == "snd" for flow in flows) else "by inference "
+    return f"; {inferred}{joined(causes)}" if any(causes) else ""

@@ -48,6 +48,8 @@ def _local_drop(group: Group) -> str:
         f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
     )
     said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
+    if any(flow.refused for flow in group.flows):
+        said += f"; what its timer sent instead, one segment at a time, held {held(group)}"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     return f"{said}; the link behind it was full{fullness(group)}" if full else said
 

@@ -76,6 +76,12 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
 
+/// Data segments of one direction that its sender's own queue refused, at least: where a timer sent each of those seen
+/// alone, and the identifications between them were left out. 0 where nothing shows it.
+pub fn refused(connection: &Connection, direction: usize) -> u64 {
+    connection.senders_at(direction).refused().unwrap_or(0)
+}
+
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.
 ///
 /// At the receiver's own capture these are all of which two copies came by. Elsewhere the receiver says so: by SACK, by

@@ -2,7 +2,7 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
-use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, needless, retransmissions};
+use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, needless, refused, retransmissions};
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
@@ -196,6 +196,7 @@ fn direction_to_python<'py>(
         counts(py, &["upstream", "downstream"], &losses(connection, direction))?,
     )?;
     d.set_item(intern!(py, "acks_lost"), acks_lost(connection, direction))?;
+    d.set_item(intern!(py, "refused"), refused(connection, direction))?;
     d.set_item(intern!(py, "timeouts"), timeout_counts(py, &connection.timeout_verdicts(direction))?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

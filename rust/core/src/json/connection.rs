@@ -5,7 +5,7 @@
 
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
-use crate::summary::{Closed, RoundTrips, acks_lost, losses, needless, retransmissions};
+use crate::summary::{Closed, RoundTrips, acks_lost, losses, needless, refused, retransmissions};
 use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
 use std::fmt::Write;
 
@@ -236,6 +236,8 @@ fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
         Some(acks) => push_int(out, acks as i64),
         None => out.push_str("null"),
     }
+    out.push_str(",\n        \"refused\": ");
+    push_int(out, refused(connection, direction) as i64);
     out.push_str("\n      }");
 }
 

@@ -6,6 +6,7 @@
 use super::half::Halves;
 use super::limits::Wait;
 use super::line::{Heard, Line};
+use super::refused::Refused;
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::fields::{Fields, Walk, walk_over};
@@ -61,6 +62,7 @@ pub(super) struct Gaps {
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
     writes: Writes,
+    refused: Refused,
     /// What of the application's time no end of a write shows, only that nothing was in flight.
     unmarked_ns: i64,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
@@ -91,6 +93,7 @@ impl Fields for Gaps {
             peak,
             recover,
             writes,
+            refused,
             unmarked_ns,
             held_at,
             network_before_ns,
@@ -100,7 +103,7 @@ impl Fields for Gaps {
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, unpushed);
         walk_over!(walk: una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, writes, unmarked_ns, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, writes, refused, unmarked_ns, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -246,6 +249,15 @@ impl Gaps {
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
+        let silent_ns = drained_ns.map_or(0, |at_ns| t_ns.saturating_sub(at_ns.max(before_ns)));
+        let full = |length: i64, pushed: bool| unit > 0 && length == unit && pushed;
+        let alone = in_flight == unit
+            && full(length, self.pushed)
+            && full(i64::from(segment.length), segment.has(flags::PSH));
+        if self.refused.pause(segment.ip_id, alone, silent_ns, halves.base_ns()) {
+            self.spend(Wait::Refused, gap_ns);
+            return true;
+        }
         let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
         if window_ns > 0 {
             self.held(window_ns, sent);
@@ -386,6 +398,11 @@ impl Gaps {
     /// What of the application's time may be that of a queue before this point, if there is one: no write ended there.
     pub fn unmarked_ns(&self) -> i64 {
         self.unmarked_ns
+    }
+
+    /// Segments that the sender's own queue refused, at least; `None` where nothing shows it.
+    pub fn refused(&self) -> Option<u64> {
+        self.refused.segments()
     }
 
     /// Part of the time that something else than the network took.

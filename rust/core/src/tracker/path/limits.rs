@@ -21,12 +21,14 @@ pub(super) enum Wait {
     Recovery,
     /// The retransmission timer, in silence.
     Silence,
+    /// A timer that sent one segment alone: the application's, or the sender's whose own queue refuses the rest.
+    Refused,
     /// Nobody knows: no ACK was seen.
     Unknown,
 }
 
 impl Wait {
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// What a limit is called, in the order of the contract.
@@ -134,6 +136,9 @@ impl Limits {
     /// The largest window of the receiver was `max_window`, or none was known.
     fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64, max_window: i64) {
         let mut spent = path.gaps.spent_ns;
+        let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
+        let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
+        spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
         let shared = link.map_or(0.0, Link::full_share);

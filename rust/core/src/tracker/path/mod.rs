@@ -8,6 +8,7 @@ mod limits;
 mod line;
 mod paces;
 mod point;
+mod refused;
 mod report;
 mod series;
 mod shared;
@@ -190,6 +191,13 @@ impl Path {
     /// Whether it went on for long enough to be compared with others.
     pub(super) fn comparable(&self) -> bool {
         self.series.bins.len() >= shared::COMMON
+    }
+}
+
+impl Sender {
+    /// Segments that its own queue refused, at least; `None` where nothing shows it.
+    pub(crate) fn refused(&self) -> Option<u64> {
+        self.path.as_ref()?.gaps.refused()
     }
 }
 

@@ -423,7 +423,7 @@ def _limits(score: Score, run: Run, found: Json) -> None:
         sums: Counter[str] = Counter()
         for name, share in told.items():
             # `seconds` is what the shares are of; the kernel measures from the first data on.
-            if isinstance(share, int | float) and name not in ("seconds", "handshake"):
+            if isinstance(share, int | float) and name not in ("seconds", "handshake", "writes_bps"):
                 sums[causes.CLASS_OF.get(name, name)] += share  # type: ignore[assignment]
         largest = max(sums, key=lambda name: sums[name]) if sums else NOT_TOLD
         score.limits.append({"allowed": sorted(allowed), "told": largest})

@@ -102,7 +102,7 @@ def causes(counts: Object, *, seen: bool = True) -> str:
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
     some_missing = not has_all_sent(connection) and loss_bounds(connection).upstream > 0
-    found = causes(connection["retransmissions"], seen=connection["point"] == "snd")
+    found = causes(connection["retransmissions"], seen=has_all_sent(connection))
     return f"{'at least ' if some_missing else ''}{found}"
 
 
@@ -126,7 +126,9 @@ def timeouts(connection: Object) -> str:
     """
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    return timeouts_from(connection["timeouts"], connection["retransmissions"], [connection["point"]])
+    guessed = (connection["observation"] or {}).get("grade") == "guess"
+    point = None if guessed else connection["point"]
+    return timeouts_from(connection["timeouts"], connection["retransmissions"], [point])
 
 
 def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -> str:

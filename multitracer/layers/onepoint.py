@@ -110,7 +110,8 @@ def kernel_limits(
     Returns
     -------
     dict or None
-        As ``limits`` of a connection (docs/json.md): shares that sum to 1, ``seconds`` and ``method``.
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, ``seconds``,
+        ``writes_bps`` and ``method``.
     """
     if not m.rows("tcp_states"):
         return None
@@ -163,7 +164,8 @@ def kernel_limits(
     scale = (1 - opening) / sum(parts_ns.values())
     shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in parts_ns.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
-    return shares | {"handshake": opening, "seconds": seconds, "method": "kernel"}
+    writes_bps = inferred["writes_bps"] if inferred else None
+    return shares | {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
 
 
 def _app_limited(flags: Any, busy_ns: Any) -> float:

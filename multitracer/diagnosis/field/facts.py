@@ -125,6 +125,8 @@ class Flow:
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     refused : int
         Segments that the sender's own queue refused, at least, where its timer sent those seen one by one.
+    writes_bps : float or None
+        Rate at which the application wrote by its own clock, where its writes show one.
     acks_lost : int or None
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
@@ -194,6 +196,7 @@ class Flow:
     rate_exact: bool = True
     syn_timeouts: int = 0
     refused: int = 0
+    writes_bps: float | None = None
     acks_lost: int | None = None
     acks: int = 0
     without_sack: bool = False
@@ -381,6 +384,7 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,
+        writes_bps=(entry.get("limits") or {}).get("writes_bps"),
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),

@@ -142,5 +142,6 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
         number = sum(getattr(flow, name) for flow in flows)
         causes.append(f"{count(number, 'segment')} {words}" if number else "")
     # Away from the sender each count may be larger or smaller: a timer shows by what it sent alone.
-    inferred = "" if all(flow.point == "snd" for flow in flows) else "by inference "
+    there = all(flow.point == "snd" and not flow.guessed for flow in flows)
+    inferred = "" if there else "by inference "
     return f"; {inferred}{joined(causes)}" if any(causes) else ""

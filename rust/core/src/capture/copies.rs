@@ -35,6 +35,9 @@ const UNIDENTIFIED_NS: u64 = 100_000_000;
 /// No timer of TCP is so short.
 const AT_ONCE_NS: u64 = 2_000_000;
 
+/// A mirror copies a packet within this.
+const MIRRORED_NS: u64 = 200_000;
+
 /// Points that have seen a packet; the bridge, its port, the bond, its member.
 const POINTS: usize = 4;
 
@@ -188,7 +191,7 @@ impl Packet {
         }
         if self.points.contains(&point) {
             let at_once = identified && age <= AT_ONCE_NS;
-            let copied = at_once && ids.copied() && (ids.tell_apart() || segment.has(SYN));
+            let copied = at_once && ids.copied(age) && (ids.tell_apart() || segment.has(SYN));
             if !copied {
                 self.renew(segment.t_ns, point);
             }
@@ -247,13 +250,15 @@ impl Direction {
         self.0 & (Self::VARIES | Self::SHARED) == Self::VARIES
     }
 
-    /// A packet came again at once: whether half of all do.
-    fn copied(&mut self) -> bool {
+    /// A packet came again at once: whether half of all do. One is no habit, unless it came as soon as a mirror copies.
+    fn copied(&mut self, age_ns: u64) -> bool {
         if self.0 & Self::AGAIN == Self::AGAIN {
             self.halve();
         }
         self.0 += Self::ONE_AGAIN;
-        2 * ((self.0 & Self::AGAIN) / Self::ONE_AGAIN) >= (self.0 & Self::PACKETS) / Self::ONE
+        let first = self.0 & Self::AGAIN == Self::ONE_AGAIN;
+        (!first || age_ns <= MIRRORED_NS)
+            && 2 * ((self.0 & Self::AGAIN) / Self::ONE_AGAIN) >= (self.0 & Self::PACKETS) / Self::ONE
     }
 
     /// What was longer ago counts less.

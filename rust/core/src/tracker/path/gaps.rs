@@ -3,12 +3,14 @@
 //! An ACK that passes here reaches the sender, and what it releases passes here, one half round trip later
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
-use super::half::Halves;
-use super::limits::Wait;
+use super::half::{HOST_NS, Halves};
+use super::limits::{INITIAL, Wait};
 use super::line::{Heard, Line};
 use super::refused::Refused;
+use super::schedule::{Kept, Schedule};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
+use crate::tracker::RTO_MIN_US;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 use crate::tracker::sender::Sender;
 
@@ -63,6 +65,7 @@ pub(super) struct Gaps {
     recover: i64,
     writes: Writes,
     refused: Refused,
+    schedule: Schedule,
     /// What of the application's time no end of a write shows, only that nothing was in flight.
     unmarked_ns: i64,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
@@ -94,6 +97,7 @@ impl Fields for Gaps {
             recover,
             writes,
             refused,
+            schedule,
             unmarked_ns,
             held_at,
             network_before_ns,
@@ -103,7 +107,7 @@ impl Fields for Gaps {
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, unpushed);
         walk_over!(walk: una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, writes, refused, unmarked_ns, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -115,6 +119,7 @@ impl Gaps {
         let took_ns = segment.t_ns.saturating_sub(first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
+        self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         (self.una, self.edge) = (own.snd_una, -1);
         self.high = end;
         self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
@@ -239,6 +244,25 @@ impl Gaps {
             }
             prompted_ns = at_ns;
         });
+        if gap_ns >= SILENCE_NS && drained_ns.is_some() {
+            let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
+            self.writes.idle(gap_ns, timeout_ns, INITIAL * unit);
+        }
+        // Close to the sender, what the handshake took is more than the half: an ACK that passed just before may be known.
+        let heard = |heard: &Heard, slack_ns: i64| {
+            let known = echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
+            known && t_ns.saturating_sub(heard.t_ns) <= slack_ns
+        };
+        let front = self.line.front().copied();
+        let prompted_within = |slack_ns: i64| {
+            prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
+                || near_ns <= slack_ns && front.as_ref().is_some_and(|front| heard(front, slack_ns))
+        };
+        // What no ACK released after the end of a write is a write. A host itself takes no longer to react than this.
+        let reaction_ns = if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
+        if short && self.pushed && seq >= high && gap_ns > reaction_ns && !prompted_within(reaction_ns) {
+            self.schedule.write(t_ns, high, &self.spent_ns);
+        }
         let again = seq < high || recovering;
         if !self.heard && !again {
             self.spend(Wait::Unknown, gap_ns);
@@ -268,13 +292,7 @@ impl Gaps {
         }
         let slack_ns = halves.slack_ns;
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
-        // Close to the sender, what the handshake took is more than the half: an ACK that passed just before may be known.
-        let heard = |heard: &Heard| {
-            let known = echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
-            known && t_ns.saturating_sub(heard.t_ns) <= slack_ns
-        };
-        let prompted = prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
-            || near_ns <= slack_ns && self.line.front().is_some_and(heard);
+        let prompted = prompted_within(slack_ns);
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !short && self.pushes;
         // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
@@ -403,6 +421,11 @@ impl Gaps {
     /// Segments that the sender's own queue refused, at least; `None` where nothing shows it.
     pub fn refused(&self) -> Option<u64> {
         self.refused.segments()
+    }
+
+    /// Whether the application wrote by its own clock, and what follows.
+    pub fn kept(&self) -> Option<Kept> {
+        self.schedule.kept((self.last_ns, self.high), &self.spent_ns)
     }
 
     /// Part of the time that something else than the network took.

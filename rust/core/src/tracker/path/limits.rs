@@ -80,10 +80,12 @@ pub struct Limits {
     pub full_ns: Option<f64>,
     /// Data came at a constant rate, and that is the pace of the application, not of a link.
     pub paced: bool,
+    /// Bytes a second that the application wrote by its own clock, where its writes show one.
+    pub writes_bytes_per_s: Option<f64>,
 }
 
 /// Segments of an initial congestion window.
-const INITIAL: i64 = 10;
+pub(super) const INITIAL: i64 = 10;
 
 /// A constant rate within this of the mean is the mean; the application paused for this part of the time.
 const MEAN: f64 = 1.15;
@@ -136,6 +138,14 @@ impl Limits {
     /// The largest window of the receiver was `max_window`, or none was known.
     fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64, max_window: i64) {
         let mut spent = path.gaps.spent_ns;
+        if let Some(kept) = path.gaps.kept() {
+            self.writes_bytes_per_s = Some(kept.bytes_per_s);
+            for (wait, ns) in kept.made_up_ns.into_iter().enumerate() {
+                let ns = ns.min(spent[wait]);
+                spent[wait] -= ns;
+                spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(ns);
+            }
+        }
         let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
         let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
         spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);

@@ -10,6 +10,7 @@ mod paces;
 mod point;
 mod refused;
 mod report;
+mod schedule;
 mod series;
 mod shared;
 mod steady;

@@ -50,6 +50,14 @@ impl Writes {
         self.grew |= in_flight > self.proven;
     }
 
+    /// Nothing was in flight for so long: with each timeout that passes a congestion window may halve, down to that of a
+    /// restart (RFC 7661 section 4.4.1 and RFC 2861; RFC 5681 section 4.1).
+    pub fn idle(&mut self, idle_ns: i64, timeout_ns: i64, restart: i64) {
+        let halvings = (idle_ns / timeout_ns.max(1)).clamp(0, 62);
+        let before = self.proven.max(std::mem::take(&mut self.round_most));
+        self.proven = before.min((before >> halvings).max(restart));
+    }
+
     /// Nothing was left to send at the last pause; `spent_ns` is what the network took so far. What of it the application
     /// took since the same was so before.
     pub fn emptied(&mut self, spent_ns: i64) -> i64 {
@@ -90,6 +98,20 @@ mod tests {
     #[test]
     fn a_flight_that_grows_is_a_window_that_grows() {
         assert_eq!(after(&[9000, 10_000]), 0);
+    }
+
+    #[test]
+    fn after_an_idle_time_a_flight_as_before_may_fill_the_window() {
+        let idle = |idle_ns: i64, flight: i64| {
+            let (mut writes, mut high) = (Writes::default(), 0);
+            rounds(&mut writes, &mut high, &[9000, 9000]);
+            writes.emptied(1000);
+            writes.idle(idle_ns, 200, 3000);
+            rounds(&mut writes, &mut high, &[flight]);
+            writes.emptied(1500)
+        };
+        assert_eq!((idle(100, 9000), idle(300, 9000)), (500, 0));
+        assert_eq!((idle(300, 4500), idle(900, 3000), idle(900, 3001)), (500, 500, 0));
     }
 
     #[test]

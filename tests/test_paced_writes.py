@@ -1,0 +1,70 @@
+"""What the times of writes show: an application with a clock of its own, and a queue that refuses all but one segment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_conversation import PSH, Conversation
+
+import multitracer as mt
+
+RTT_MS = 40
+
+
+def analysed(said: Conversation, path: Path) -> dict[str, Any]:
+    return mt.analyze(mt.read(said.write(path / "one.pcap"), point="snd")).to_dict()
+
+
+def writer(path: Path, *, clock: bool) -> dict[str, Any]:
+    """Thirty writes of 3,500 bytes, of every third the first segment is lost: each 100 ms after the one before, or 60 ms
+    after its last ACK."""
+    said = Conversation(scale=7)
+    said.handshake(0, RTT_MS)
+    t_ms, seq = float(RTT_MS + 1), 1
+    for number in range(30):
+        for at in range(4):
+            said.data(t_ms, seq + 1000 * at, 1000 if at < 3 else 500, PSH if at == 3 else 0)
+        end, acked_ms = seq + 3500, t_ms + RTT_MS
+        if number % 3 == 2:
+            for at in range(1, 4):
+                block = (seq + 1000, min(seq + 1000 * (at + 1), end))
+                said.ack(acked_ms + 0.01 * at, seq, [block])
+            said.data(acked_ms + 0.1, seq, 1000)
+            acked_ms += 0.1 + RTT_MS
+        said.ack(acked_ms, end)
+        t_ms, seq = (t_ms + 100 if clock else acked_ms + 60), end
+    return analysed(said, path)
+
+
+def test_losses_that_a_clock_makes_up_for_are_the_applications_time(tmp_path: Path) -> None:
+    found = writer(tmp_path, clock=True)
+    limits = found["connections"][0]["limits"]
+    assert found["connections"][0]["retransmissions"]["fast"] == 10
+    assert limits["writes_bps"] == pytest.approx(280_000, rel=0.01)
+    assert limits["loss_recovery"] == 0
+    assert limits["application"] > 0.9
+    first = found["diagnosis"][0]
+    assert first["kind"] == "idle_application"
+    assert "it wrote 280 kbit/s by its own clock" in first["text"]
+
+
+def test_who_waits_for_the_network_is_late_by_its_losses(tmp_path: Path) -> None:
+    limits = writer(tmp_path, clock=False)["connections"][0]["limits"]
+    assert limits["writes_bps"] is None
+    assert limits["loss_recovery"] > 0.05
+
+
+@pytest.mark.parametrize(("step", "kind", "refused"), [(7, "local_drop", 6 * 25), (1, "idle_application", 0)])
+def test_one_segment_for_each_timeout(step: int, kind: str, refused: int, tmp_path: Path) -> None:
+    """With identifications left out between them, the sender's own queue refused the rest; else the application wrote so."""
+    said = Conversation(scale=7)
+    said.handshake(0, 1)
+    for number in range(30):
+        t_ms = 10 + 209 * number
+        said.data(t_ms, 1 + 1000 * number, 1000, PSH, ident=100 + step * number)
+        said.ack(t_ms + 0.5, 1001 + 1000 * number)
+    found = analysed(said, tmp_path)
+    assert found["connections"][0]["losses"]["refused"] == refused
+    assert found["diagnosis"][0]["kind"] == kind

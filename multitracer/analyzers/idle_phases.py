@@ -69,7 +69,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Without a link log: the times in which nothing was in the bottleneck, as captures show it."""
-    entries = results["connections"].summary["connections"] if "connections" in results else []
+    entries = results["connections"].summary.get("connections", []) if "connections" in results else []
     estimate = idle(m, entries)
     if estimate is None:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_full_link_of_some_connections_is_told_with_their_time(everyday: Path,
     (full,) = [one["text"] for one in told if one["kind"] == "bottleneck"]
     assert "of their time with data in flight (2.3 of 5.9 s)" in full
     (used,) = [one["text"] for one in told if one["kind"] == "utilization"]
-    assert used.startswith("utilization about 43%")
+    assert re.match(r"utilization about 4[2-6]%", used)
 
 
 def test_idle_phases_without_a_utilization_are_explained(everyday: Path) -> None:

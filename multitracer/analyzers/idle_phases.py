@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.offered import exceeds_full_link, offered_bps, with_most_data
+from multitracer.diagnosis.field.idle import idle
 from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
 from multitracer.layers.crosslayer.idlecause import Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
-from multitracer.layers.tcp.bottleneck import bottleneck, why_no_bottleneck
+from multitracer.layers.tcp.bottleneck import why_no_bottleneck
 from multitracer.layers.tcp.senderstate import sender_states
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
@@ -21,7 +21,6 @@ from multitracer.model.arrays.intervals import (
     Intervals,
     intersect,
     intervals,
-    longer_than,
     overlap,
     subtract,
     total,
@@ -70,19 +69,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Without a link log: the times in which nothing was in the bottleneck, as captures show it."""
-    found = bottleneck(m)
-    if found is None:
-        return Result("idle_phases", inconclusive=why_no_bottleneck(m))
-    entries = results["connections"].summary["connections"] if "connections" in results else []
-    if exceeds_full_link(8 * found.rate, offered_bps(with_most_data(entries))):
-        return Result("idle_phases", inconclusive=_TOO_FAST)
-    idle = longer_than(found.idle, found.packet_ns)
-    table = _table(m, None, found.packet_ns, idle, [ESTIMATE] * len(idle), results)
+    entries = results["connections"].summary.get("connections", []) if "connections" in results else []
+    estimate = idle(m, entries)
+    if estimate is None:
+        return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
+    phases = estimate.phases
+    table = _table(m, None, estimate.found.packet_ns, phases, [ESTIMATE] * len(phases), results)
     summary = {
         "basis": ESTIMATE,
         "count": len(table),
-        "idle_s": _s(total(idle)),
-        "span_s": _s(total(found.span)),
+        "idle_s": _s(total(phases)),
+        "span_s": _s(total(estimate.span)),
         "causes": _shares(table),
         "silence_s": {},
         "phases": [_words(m, table, row) for row in range(len(table))],

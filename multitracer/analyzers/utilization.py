@@ -8,11 +8,16 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import (
-    exceeds_full_link,
+    FASTER,
+    MUCH_FASTER,
+    SLOWER,
+    again_share,
+    fast_share,
     full_part,
     full_share,
     offered_bps,
-    together_s,
+    rate_shown_exactly,
+    transferring_s,
     wire_bytes,
     with_most_data,
 )
@@ -117,33 +122,37 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
 
     The captures do not tell when the link itself could not send, so that nothing is left out of the span.
     """
-    from multitracer.layers.tcp.bottleneck import bottleneck, idle_ns
+    from multitracer.diagnosis.field.idle import idle
     from multitracer.model.arrays.intervals import total
 
-    found = bottleneck(m)
+    entries = results["connections"].summary["connections"]
     sent, duplicate = _bytes(results["connections"])
-    if found is None or sent <= 0 or total(found.span) <= 0:
+    estimate = idle(m, entries) if sent > 0 else None
+    chosen = with_most_data(entries)
+    offered = None if estimate is None else offered_bps(chosen)
+    if estimate is None or offered is None or total(estimate.span) <= 0:
         return None
-    chosen = with_most_data(results["connections"].summary["connections"])
-    offered = offered_bps(chosen)
-    if offered is None or exceeds_full_link(8 * found.rate, offered):
-        return None
-    span = total(found.span)
+    found, span = estimate.found, total(estimate.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
-    in_front = full_share(chosen) * _fast_share(chosen)
+    in_front = full_share(chosen) * fast_share(chosen)
     twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
-    middle, least, most = idle_ns(found)
+    middle, least, most = estimate.middle_ns, estimate.least_ns, estimate.most_ns
     duplicate_share = _share_twice(sent, duplicate, twice)
-    # A link that carries so many bytes in so much time is not much busier than its rate allows; where only
-    # ACKs tell when a packet had passed it, in the middle of what that leaves open.
-    by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
-    busier = VARIES if found.basis == "arrivals" else VARIES**0.5
-    idle_share = max(middle / span, 1 - min(by_rate * busier / max(1 - duplicate_share, 0.01), 1.0))
-    low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
+    idle_bounds = least / span, most / span
+    if estimate.by_queue:
+        # At its upper bound the idle time leaves out what was lost: what it carried then, it carried once.
+        bounds = 1 - most / span, high
+        counts = sent, duplicate, twice
+        return _summary(found.basis, estimate.rate, middle / span, idle_bounds, bounds, span / 1e9, counts)
+    # A link that carries so many bytes in so much time is not much busier than its rate allows.
+    by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
+    idle_share = max(middle / span, 1 - min(by_rate * VARIES / max(1 - duplicate_share, 0.01), 1.0))
+    low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     bounds = min(low, by_rate), min(high, by_rate * VARIES)
-    return _summary(found.basis, found.rate, idle_share, bounds, span / 1e9, (sent, duplicate, twice))
+    counts = sent, duplicate, twice
+    return _summary(found.basis, found.rate, idle_share, idle_bounds, bounds, span / 1e9, counts)
 
 
 def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
@@ -153,17 +162,22 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     """
     chosen = [entry for entry in with_most_data(connections.summary["connections"]) if entry["bytes"]["sent"]]
     offered = offered_bps(chosen)
-    span_s = together_s(chosen)
+    span_s = transferring_s(chosen)
     if offered is None or span_s <= 0 or full_part(chosen) < MOSTLY:
         return None
     sent, duplicate = _bytes(connections)
     twice = min(_arrived_twice(m), duplicate)
     duplicate_share = _share_twice(sent, duplicate, twice)
     new_share = 8 * wire_bytes(chosen)[0] / (offered * span_s)
-    busy_share = min(new_share / max(1 - duplicate_share, 0.01), 1.0)
-    bounds = new_share / RATE_WITHIN, min(new_share * VARIES, 1 - duplicate_share)
+    # Of what was lost, a full queue carried nothing, and a link in front of the loss each copy.
+    again = again_share(chosen)
+    carried = (1 + (1 - full_share(chosen) * fast_share(chosen)) * again) * new_share
+    busy_share = min(max(carried, new_share / max(1 - duplicate_share, 0.01)), 1.0)
+    faster = FASTER if rate_shown_exactly(chosen) else MUCH_FASTER
+    bounds = new_share / max(faster, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
-    return _summary("rate of the full link", offered / 8, 1 - busy_share, bounds, span_s, counts)
+    idle_bounds = 1 - min((1 + again) * new_share / SLOWER, 1.0), 1 - new_share / faster
+    return _summary("rate of the full link", offered / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts)
 
 
 def _share_twice(sent: int, duplicate: int, twice: int) -> float:
@@ -176,6 +190,7 @@ def _summary(
     basis: str,
     rate: float,
     idle_share: float,
+    idle_bounds: tuple[float, float],
     bounds: tuple[float, float],
     span_s: float,
     counts: tuple[int, int, int],
@@ -189,6 +204,8 @@ def _summary(
         "low": round(min(bounds[0], value), 6),
         "high": round(max(bounds[1], value), 6),
         "idle_share": round(idle_share, 6),
+        "idle_low": round(min(idle_bounds[0], idle_share), 6),
+        "idle_high": round(max(idle_bounds[1], idle_share), 6),
         "duplicate_share": round(duplicate_share, 6),
         "basis": "estimate from captures",
         "told_from": basis,
@@ -199,17 +216,6 @@ def _summary(
         "carried_twice_bytes": twice,
         "rate_bytes_per_s": round(rate, 3),
     }
-
-
-def _fast_share(entries: list[dict[str, Any]]) -> float:
-    """Share of the retransmissions that fast retransmit sent.
-
-    A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
-    the path carried nothing at all for a while.
-    """
-    total_again = sum(entry["retransmissions"]["total"] for entry in entries)
-    fast = sum(entry["retransmissions"]["fast"] for entry in entries)
-    return fast / total_again if total_again else 0.0
 
 
 def _dropped_in_front(results: Mapping[str, Result]) -> int:

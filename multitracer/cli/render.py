@@ -17,7 +17,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.output.unanswered import by_reason, unanswered
-from multitracer.output.used import may_be_all
+from multitracer.output.used import idle_share, nearly_all
 
 Object = Mapping[str, Any]
 
@@ -279,15 +279,18 @@ def _utilization(console: Console, contract: Object) -> None:
     found = contract["utilization"]
     if found["value"] is None:
         return
-    _heading(console, f"Utilization: {found['value']:.1%}")
-    low = found["value"] <= 0.95
-    style = "bold red" if low else "bold green"
-    verdict = (
-        "TCP did not use all of the link's capacity" if low else "TCP used nearly all of the link's capacity"
+    logged = found["basis"] == "link log"
+    _heading(
+        console,
+        f"Utilization: {found['value']:.1%}" if logged else f"Utilization: about {found['value']:.0%}",
     )
-    if low or may_be_all(found):
-        console.print(Text(verdict, style))
-    _line(console, "Link idle", f"{found['idle_share']:.1%} of the time in which it could have sent")
+    used = nearly_all(found)
+    if used is not None:
+        verdict = "used nearly all" if used else "did not use all"
+        style = "bold green" if used else "bold red"
+        console.print(Text(f"TCP {verdict} of the link's capacity", style))
+    about, share = idle_share(found)
+    _line(console, "Link idle", f"{about}{share:.1%} of the time in which it could have sent")
     # Which copies the link carried, only its log shows, or the capture where they arrive.
     guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0
     most = f"at most {found['duplicate_bytes'] / found['sent_bytes']:.1%}" if guessed else ""

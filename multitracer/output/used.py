@@ -5,16 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-SURELY_ALL = 0.75
-"""An estimate whose lower bound is below this does not say that all of the link's capacity was used."""
+NEARLY_ALL = 0.95
+"""From this utilization on, TCP used nearly all of the link's capacity."""
+
+SURELY_ALL = 0.85
+"""An estimate whose lower bound is below this does not say that nearly all of the capacity was used."""
+
+SURELY_NOT = 0.97
+"""An estimate whose upper bound is not below this does not say that it was not."""
+
+RESOLVED = 0.5
+"""Where the bounds are further from an idle time than this part of it, how long it was at most is said."""
 
 
-def may_be_all(found: Mapping[str, Any]) -> bool:
-    """Whether it can be said that all of the capacity was used, if the value is that high.
+def nearly_all(found: Mapping[str, Any]) -> bool | None:
+    """Whether TCP used nearly all of the link's capacity; None if the estimate does not show it.
 
     Parameters
     ----------
     found : mapping
         ``utilization`` (docs/json.md).
     """
-    return found["basis"] == "link log" or float(found["low"]) >= SURELY_ALL
+    much = float(found["value"]) > NEARLY_ALL
+    if found["basis"] == "link log":
+        return much
+    if much:
+        return True if float(found["low"]) >= SURELY_ALL else None
+    return False if float(found["high"]) < SURELY_NOT else None
+
+
+def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
+    """The share of the time in which the link was idle, behind "", "about " or "at most ".
+
+    Parameters
+    ----------
+    found : mapping
+        ``utilization`` (docs/json.md).
+    """
+    share = float(found["idle_share"])
+    if found["basis"] == "link log":
+        return "", share
+    low, high = float(found.get("idle_low", 0.0)), float(found.get("idle_high", 1.0))
+    if low >= (1 - RESOLVED) * share and high <= (1 + RESOLVED) * share:
+        return "about ", share
+    return "at most ", high

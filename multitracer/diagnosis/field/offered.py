@@ -17,6 +17,10 @@ SEEN_FULL = 0.1
 TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
+SLOWER = 0.98
+FASTER, MUCH_FASTER = 1.06, 1.25
+"""The link may have this part of the rate that is shown, or so many times it: moments in which the queue is
+empty make it seem slower. The larger one is for a rate that is shown with "about"."""
 
 _HEADERS_BYTES = 52
 """IP and TCP with timestamps."""
@@ -59,18 +63,42 @@ def together_s(entries: Iterable[Object]) -> float:
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
+    return _covered_s(_span(entry) for entry in entries)
+
+
+def transferring_s(entries: Iterable[Object]) -> float:
+    """The same at their senders, without their handshakes: from the first data to the last ACK.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    return _covered_s(_span(entry, handshake=False) for entry in entries)
+
+
+def _covered_s(spans: Iterable[tuple[float, float]]) -> float:
+    """Length of what spans cover together."""
     total_s, until = 0.0, float("-inf")
-    for start, end in sorted(_span(entry) for entry in entries):
+    for start, end in sorted(spans):
         total_s += max(end - max(start, until), 0.0)
         until = max(until, end)
     return total_s
 
 
-def _span(entry: Object) -> tuple[float, float]:
+def _span(entry: Object, *, handshake: bool = True) -> tuple[float, float]:
     """From the first segment until all was complete: a FIN that comes late holds nothing up."""
     start, end = float(entry["start"]), float(entry["end"])
-    seconds = (entry.get("limits") or {}).get("seconds")
-    return start, end if seconds is None else min(end, start + float(seconds))
+    limits = entry.get("limits") or {}
+    seconds = limits.get("seconds")
+    if seconds is None:
+        return start, end
+    until = min(end, start + float(seconds))
+    if handshake:
+        return start, until
+    # Data was sent, and the last ACK comes, half a round trip beyond the capture: the link is idle meanwhile.
+    beyond_s = (((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms") or 0.0) / 1e3
+    return start + float(limits.get("handshake") or 0.0) * float(seconds) - beyond_s, until
 
 
 def offered_bps(entries: Iterable[Object]) -> float | None:
@@ -103,6 +131,47 @@ def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:
         The same while it was full; None if it never was: nothing is beyond it then.
     """
     return full_bps is not None and rate_bps > TWICE * full_bps
+
+
+def rate_shown_exactly(entries: Iterable[Object]) -> bool:
+    """Whether the rate of `offered_bps` is one that is shown without "about".
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    shown = [one for one in flows if part_full(one) >= SEEN_FULL and one.rate_bps is not None]
+    return bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
+
+
+def fast_share(entries: Sequence[Object]) -> float:
+    """Share of the retransmissions that fast retransmit sent.
+
+    A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
+    the path carried nothing at all for a while.
+
+    Parameters
+    ----------
+    entries : sequence of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    total_again = sum(entry["retransmissions"]["total"] for entry in entries)
+    fast = sum(entry["retransmissions"]["fast"] for entry in entries)
+    return float(fast / total_again) if total_again else 0.0
+
+
+def again_share(entries: Sequence[Object]) -> float:
+    """How many segments were sent again, as a part of those of all data.
+
+    Parameters
+    ----------
+    entries : sequence of mapping
+        Of ``connections`` (docs/json.md).
+    """
+    again = sum(entry["retransmissions"]["total"] for entry in entries)
+    return float(again / max(sum(entry["packets"]["data"] for entry in entries), 1))
 
 
 def full_part(entries: Iterable[Object]) -> float:

@@ -9,12 +9,11 @@ from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
-from multitracer.output.used import may_be_all
+from multitracer.output.used import idle_share, nearly_all
 
 Summary = dict[str, Any]
 
 GOOD = 0.95
-NEVER_IDLE = 0.995
 _HELD = 0.2
 """From this part of the time on, a full receive window behind a full link is told with the queue."""
 _OVERLOAD = 2.0
@@ -37,8 +36,8 @@ WORTH_SAYING = 0.01
 """Duplicates are named beside an estimate from this part of what the link carried on."""
 
 
-NARROW = 0.25
-"""An estimate with a lower bound further below does not say for how long the link was idle."""
+MOST_IDLE = 0.9
+"""That the link was idle for at most so much of the time says nothing."""
 
 
 def headline(m: Timeline, utilization: Summary) -> Finding | None:
@@ -62,21 +61,21 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
         bounds = f"{low} to {high}, " if low != high else ""
         share = f"about {value:.0%} ({bounds}estimated from captures)"
         about = "about " if twice < utilization["duplicate_bytes"] else ""
-    # What the upper bound says was never idle is not said to have been.
     logged = utilization["basis"] == "link log"
-    narrow = logged or utilization["value"] - utilization["low"] <= NARROW
-    surely_idle = logged or (utilization["high"] < NEVER_IDLE and narrow)
+    about_idle, idle_share_said = idle_share(utilization)
+    said_s = idle_share_said * span if about_idle else idle
+    all_used = nearly_all(utilization)
     # Beside an estimate, a few duplicates are no reason for what is missing.
     worth_it = logged or twice >= WORTH_SAYING * carried
     parts = [
-        f"the link was idle for {'' if logged else 'about '}{seconds(idle)} of {seconds(span)}"
-        if idle >= 0.05 and surely_idle
+        f"the link was idle for {about_idle}{seconds(said_s)} of {seconds(span)}"
+        if said_s >= 0.05 and (logged or not all_used) and said_s <= MOST_IDLE * span
         else "",
         f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates"
         if twice and proven and worth_it
         else "",
     ]
-    whole = ": TCP used the whole link capacity" if value >= GOOD and may_be_all(utilization) else ""
+    whole = ": TCP used nearly all of the link's capacity" if all_used else ""
     text = f"utilization {share}" + (f": {joined(parts)}" if any(parts) else whole)
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 

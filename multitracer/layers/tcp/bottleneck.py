@@ -13,7 +13,7 @@ import numpy as np
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows, highest, payload, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
-from multitracer.layers.tcp.transit import data_spans, near_sender
+from multitracer.layers.tcp.transit import data_spans, near_sender, sent_later
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
 from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.statistics import quantiles
@@ -29,6 +29,10 @@ STILL_NS = 200_000_000
 """The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
 distances of packets, stands still."""
 _FACTOR = 8
+
+PACKET_BYTES = 1500
+HEADERS_BYTES = 52
+"""The largest IP packet of most networks, and the headers of IP and TCP with timestamps."""
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"
@@ -48,6 +52,8 @@ class Passage:
         When each was handed over and came out again; `out_ns` is -1 if it never did.
     size : array
         Bytes of the IP packets.
+    again : array
+        Whether the same bytes are handed over once more later: this copy was lost, as a rule.
     basis : str
         "arrivals" (both captures) or "ACKs" (only the sender's): then the way back is part of the delay.
     """
@@ -55,6 +61,7 @@ class Passage:
     in_ns: Times
     out_ns: Times
     size: Times
+    again: Flags
     basis: str
 
 
@@ -76,6 +83,8 @@ class Bottleneck:
         Times in which nothing was in it, within the transfer.
     span : Intervals
         The transfer.
+    in_ns, size, again : array
+        As in `Passage`, with the headers of each packet of a segment that the host's card divides.
     basis : str
         As in `Passage`.
     """
@@ -88,6 +97,9 @@ class Bottleneck:
     idle_least: Intervals
     idle_most: Intervals
     span: Intervals
+    in_ns: Times
+    size: Times
+    again: Flags
     basis: str
 
 
@@ -99,9 +111,13 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     if not len(data):
         return []
     size = data["ip_length"].astype(np.int64)
+    again = np.zeros(len(data), dtype=np.bool_)
+    for flow in sorted_unique(data.of[data["duplicate"] > 0]).tolist():
+        again[slice(*data.bounds[flow : flow + 2])] = sent_later(data.one(flow))
     if m.rcv is not None and m.rcv != m.snd:
         # Damaged ones have passed it too.
-        return [Passage(data["t_ns"], arrivals_ns(data, flows(m, connections, m.rcv)), size, "arrivals")]
+        arrived = arrivals_ns(data, flows(m, connections, m.rcv))
+        return [Passage(data["t_ns"], arrived, size, again, "arrivals")]
     acks = valid_acks(m, connections, source)
     reached = highest(acks.of, acks["ack"])
     ends = data["seq"] + data["length"]
@@ -115,7 +131,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     answered = (acks.sizes > 0)[data.of]
     if not answered.any():
         return []
-    return [Passage(data["t_ns"][answered], out[answered], size[answered], "ACKs")]
+    return [Passage(data["t_ns"][answered], out[answered], size[answered], again[answered], "ACKs")]
 
 
 def bottleneck(m: Timeline) -> Bottleneck | None:
@@ -145,8 +161,9 @@ def _found(m: Timeline) -> Bottleneck | str:
     if not parts:
         return _TOO_FEW
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
-    in_ns, out_ns, size = (
-        np.concatenate([getattr(one, name) for one in parts])[order] for name in ("in_ns", "out_ns", "size")
+    in_ns, out_ns, size, again = (
+        np.concatenate([getattr(one, name) for one in parts])[order]
+        for name in ("in_ns", "out_ns", "size", "again")
     )
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
@@ -173,7 +190,14 @@ def _found(m: Timeline) -> Bottleneck | str:
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
     peak = max(_peak(out_ns[known], size[known]), rate)
-    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, basis)
+    wire = _on_the_wire(size)
+    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, in_ns, wire, again, basis)
+
+
+def _on_the_wire(size: Times) -> Times:
+    """Bytes of IP packets: one that is larger than the network's is several, each with its headers."""
+    packets = np.maximum(-(-(size - HEADERS_BYTES) // (PACKET_BYTES - HEADERS_BYTES)), 1)
+    return np.asarray(size + (packets - 1) * HEADERS_BYTES, dtype=np.int64)
 
 
 def _idle(in_ns: Times, out_ns: Times, known: Flags, rest: int, span: Intervals) -> Intervals:
@@ -210,7 +234,7 @@ def _repaired(data: Table, out: Times) -> Flags:
     return repaired
 
 
-def _fluid(in_ns: Times, size: Times, rate: float) -> Times:
+def _fluid(in_ns: Times, size: Array, rate: float) -> Times:
     """When each packet would be out of a queue that is served at a constant rate."""
     service = np.cumsum(size) * (1e9 / rate)
     start = np.maximum.accumulate(in_ns - in_ns[0] - np.concatenate([[0.0], service[:-1]]))
@@ -270,6 +294,21 @@ def _peak(out_ns: Times, size: Times) -> float:
         return 0.0
     rates = (carried[_TRAIN:] - carried[:-_TRAIN])[measured] / time[measured] * 1e9
     return float(quantiles(rates, [0.99])[0])
+
+
+def empty_queue(found: Bottleneck, size: Array, rate: float) -> Intervals:
+    """Times of the transfer in which a queue is empty that takes all packets, served at a constant rate.
+
+    Parameters
+    ----------
+    found : Bottleneck
+    size : array
+        What it carries of each of its packets, bytes.
+    rate : float
+        Bytes a second.
+    """
+    served = _fluid(found.in_ns, size, rate)
+    return subtract(found.span, intervals(np.column_stack([found.in_ns, served])))
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

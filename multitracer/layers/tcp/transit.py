@@ -211,6 +211,11 @@ def _advances(t_ns: Times, reached: Times) -> Delivery:
     return Delivery(t_ns[grew], high[grew])
 
 
+def sent_later(data: Table) -> Flags:
+    """Segments of one flow whose first byte is sent once more later."""
+    return np.asarray(_next_copy_ns(data["seq"], data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
+
+
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:
     """For each segment: when the same first byte comes again; the largest integer if never."""
     order = np.lexsort((t_ns, seq))

@@ -60,6 +60,8 @@ pub struct Path {
     /// those between the same hosts: some may have begun in a queue that stood (0: unknown).
     shared: Option<u32>,
     shared_base_ns: i64,
+    /// Others brought data between the same hosts at the same time: what this one brings while a queue stands may be its share of a link.
+    beside: bool,
     /// The full link that it shares with them, if what they bring together shows it.
     link: Option<Link>,
 }
@@ -107,9 +109,11 @@ impl Fields for Path {
             noted,
             shared,
             shared_base_ns,
+            beside,
             link,
         } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, shared_base_ns, link);
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, shared_base_ns);
+        walk_over!(walk: beside, link);
     }
 }
 
@@ -166,6 +170,8 @@ impl Path {
             let rate = (link.bytes_per_s as f64).max(1.0);
             let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
             let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
+            // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
+            let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
             let even =
                 || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
             let unseen =
@@ -181,6 +187,15 @@ impl Path {
         let base_ns = self.halves.base_ns() as f64;
         let segment = self.payload as f64 / f64::from(self.segments.max(1));
         base_ns > 0.0 && rate * base_ns / 1e9 < THIN * segment && self.gaps.otherwise_share() < OTHERWISE
+    }
+
+    /// The rate of a link that shows in trains, bytes a second. The mean of the trains near it contains some in which the link
+    /// was idle for a moment: where bins show the same link a little faster, that counts.
+    fn constant_rate(&self) -> Option<f64> {
+        let rate = self.trains.constant_rate()?;
+        let fast =
+            self.series.fast_rate().filter(|fast| (rate..=rate * (1.0 + trains::ALIKE)).contains(fast));
+        Some(fast.unwrap_or(rate))
     }
 
     /// Bytes a second of a link with a queue, at no constant rate: lost ACKs, jitter and pauses make the mean too small, so

@@ -94,7 +94,7 @@ pub(super) fn mean_rate(data: &Sender) -> f64 {
 }
 
 /// Bytes a second that a link can have carried that was full for so long, if it carried nothing else: what was sent in all, in
-/// that time. A rate that is known to the width of a bucket is put right by it.
+/// that time. A rate that is the mean of some bins is put right by it.
 fn most_rate(path: &Path, limits: &Limits, sender: &Sender) -> Option<f64> {
     let full_ns = limits.full_ns.filter(|_| path.shared.unwrap_or(0) == 0 && path.link.is_none())?;
     let full = limits.full_share().is_some_and(|share| share >= MOSTLY_FULL);
@@ -115,10 +115,9 @@ fn bottleneck(
     sender: &Sender,
 ) -> Bottleneck {
     let trains = &path.trains;
-    let all_ns = trains.all_ns;
     let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
-    let constant = trains.constant_rate();
-    let by_queue = all_ns > 0 && 2 * trains.queued_ns > all_ns;
+    let constant = path.constant_rate();
+    let by_queue = trains.mostly_queued();
     let link_bps = link.map(|link| link.bytes_per_s as f64);
     let paced = limits.is_some_and(|limits| limits.paced);
     let full_share = limits.and_then(Limits::full_share).unwrap_or(0.0);
@@ -127,13 +126,16 @@ fn bottleneck(
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if link_bps.is_some() => link_bps,
-        None if by_queue && full_share >= SHOWN => {
+        None if by_queue && full_share >= SHOWN && !path.beside => {
             Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate()))
         }
         None => None,
     };
     let mean_rate = mean_rate(sender);
-    let most = limits.and_then(|limits| most_rate(path, limits, sender)).unwrap_or(f64::INFINITY);
+    let most = limits
+        .filter(|_| constant.is_none())
+        .and_then(|limits| most_rate(path, limits, sender))
+        .unwrap_or(f64::INFINITY);
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);

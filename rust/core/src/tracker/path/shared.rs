@@ -51,17 +51,32 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
         let base_ns = least.entry(flow.hosts).or_insert(flow.base_ns);
         *base_ns = flow.base_ns.min(*base_ns);
     }
-    for ((flow, mine), link) in flows.iter().zip(&roots).zip(links) {
+    for ((place, (flow, mine)), link) in flows.iter().zip(&roots).enumerate().zip(links) {
+        let beside = |(other, one): (usize, &Flow)| {
+            other != place && one.hosts == flow.hosts && meet(&flow.series, &one.series)
+        };
+        let beside = flows.iter().enumerate().any(beside);
         let others = roots.iter().filter(|other| *other == mine).count() - 1;
         connections.note(flow.number, |connection| {
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);
                 path.shared_base_ns =
                     if others > 0 { least.get(&flow.hosts).copied().unwrap_or(0) } else { 0 };
+                path.beside = beside;
                 path.link = link;
             }
         });
     }
+}
+
+/// Whether two brought data at the same time.
+fn meet(a: &Series, b: &Series) -> bool {
+    let ends = |series: &Series| {
+        let until = series.first.saturating_add(series.bins.len() as i64);
+        [i128::from(series.first) << series.width, i128::from(until) << series.width]
+    };
+    let ([a, a_end], [b, b_end]) = (ends(a), ends(b));
+    a < b_end && b < a_end
 }
 
 /// Sender and receiver that some have in common; `None`: any.

@@ -15,6 +15,12 @@ const ALIKE: f64 = 0.1;
 const MOST: f64 = 0.6;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
+/// No link carries more than its rate: of few bins, wide enough that jitter and a queue behind a pause are no matter, none
+/// (one in so many) holds more than that much beyond it.
+const BEYOND: f64 = 0.12;
+const RARE: usize = 20;
+/// So many are enough for that.
+const WIDE: usize = 8;
 
 /// The link that this one fills alone, by its rate; `None` if that changes.
 pub(super) fn steady_rate(series: &Series) -> Option<Link> {
@@ -23,13 +29,27 @@ pub(super) fn steady_rate(series: &Series) -> Option<Link> {
         let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
         let carried = carried(sum(&arrived), sum(&passed));
         for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
-            if let Some(link) = judge(&bytes, series.width) {
-                return Some(link.of(part));
+            if let Some(link) = judge(&bytes, series.width).map(|link| link.of(part))
+                && !exceeded(&series, link.bytes_per_s)
+            {
+                return Some(link);
             }
         }
         series.to_mut().widen();
     }
     None
+}
+
+/// Whether more arrived, for longer than jitter lasts, than a link of that rate carries: it is the pace of something else.
+fn exceeded(series: &Series, bytes_per_s: u64) -> bool {
+    let mut wide = series.clone();
+    while wide.bins.len() >= 2 * (WIDE + 2) {
+        wide.widen();
+    }
+    let most = bytes_per_s as f64 * (1u64 << wide.width) as f64 / 1e9 * (1.0 + BEYOND);
+    let arrived = wide.whole(|bin| bin.bytes);
+    let beyond = arrived.iter().filter(|&&bytes| bytes as f64 > most).count();
+    beyond * RARE > arrived.len()
 }
 
 /// Bytes of each bin throughout which it was there.
@@ -96,6 +116,19 @@ mod tests {
             steps.into_iter().for_each(|(t_ns, bytes)| all.add(t_ns, bytes, 0, bytes as u64));
             prop_assert!(steady_rate(&all).is_none_or(|link| link.full_permille <= 1000));
         }
+    }
+
+    /// A window that is sent in each round trip comes at one rate, and the slow start before it came faster.
+    #[test]
+    fn a_rate_that_was_exceeded_is_no_link_s() {
+        let mut bytes = vec![60_000; 64];
+        assert!(steady_rate(&series(&bytes)).is_some());
+        bytes[4..12].fill(80_000);
+        assert!(steady_rate(&series(&bytes)).is_none());
+        // What a pause of the path had gathered comes at once behind it.
+        bytes[4..12].fill(60_000);
+        (bytes[20], bytes[21]) = (0, 120_000);
+        assert!(steady_rate(&series(&bytes)).is_some());
     }
 
     #[test]

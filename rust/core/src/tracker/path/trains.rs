@@ -210,6 +210,11 @@ impl Trains {
         (queued || (!self.window_bound() && usual())).then_some(rate)
     }
 
+    /// Whether a queue stood for most of the time.
+    pub fn mostly_queued(&self) -> bool {
+        self.all_ns > 0 && 2 * self.queued_ns > self.all_ns
+    }
+
     /// Whether the receiver's window took much of the time.
     pub fn window_bound(&self) -> bool {
         self.window_all_ns as f64 > BOUND * self.all_ns as f64

@@ -1,0 +1,97 @@
+"""When nothing was in the bottleneck, as captures show it: the one estimate behind all that is said of it.
+
+Its rate is the one that is shown, and what a capture at the data sender sees is handed to a queue that is
+served at that rate. The link is idle while that queue is empty: after a pause of the sender it is busy for as
+long as the queue lasts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multitracer.diagnosis.field.offered import (
+    FASTER,
+    MUCH_FASTER,
+    SLOWER,
+    exceeds_full_link,
+    fast_share,
+    full_share,
+    offered_bps,
+    rate_shown_exactly,
+    with_most_data,
+)
+from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
+from multitracer.model.arrays.intervals import Intervals, longer_than, overlap, total
+from multitracer.model.timeline import Timeline
+
+_PACKETS = 2.0
+"""A phase that lasts no longer than so many packets take is not told from the spacing of packets."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Times in which nothing was in the bottleneck.
+
+    Attributes
+    ----------
+    span : Intervals
+        The transfer.
+    phases : Intervals
+        Those that the estimate resolves.
+    middle_ns, least_ns, most_ns : int
+        How long in all, and its bounds.
+    found : Bottleneck
+        What the captures show of it.
+    rate : float
+        Bytes of IP packets a second that a full link is taken to carry.
+    by_queue : bool
+        Whether it is known by a queue served at the rate that is shown; else by when packets came out.
+    """
+
+    span: Intervals
+    phases: Intervals
+    middle_ns: int
+    least_ns: int
+    most_ns: int
+    found: Bottleneck
+    rate: float
+    by_queue: bool
+
+
+def idle(m: Timeline, entries: list[dict[str, Any]]) -> Idle | None:
+    """Estimate when the bottleneck was idle; None if the captures do not show it.
+
+    Parameters
+    ----------
+    m : Timeline
+    entries : list of dict
+        All ``connections`` (docs/json.md).
+    """
+    found = bottleneck(m)
+    if found is None:
+        return None
+    chosen = with_most_data(entries)
+    offered = offered_bps(chosen)
+    if exceeds_full_link(8 * found.rate, offered):
+        return None
+    if offered is None or found.basis == "arrivals":
+        middle_ns, least_ns, most_ns = idle_ns(found)
+        phases = longer_than(found.idle, found.packet_ns)
+        return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, by_queue=False)
+    rate = offered / 8
+    # What a full queue dropped, it did not carry: fast retransmit repairs that, of a queue that stood.
+    in_front = full_share(chosen) * fast_share(chosen)
+    carried = found.size * np.where(found.again, 1.0 - in_front, 1.0)
+    middle = empty_queue(found, carried, rate)
+    least = empty_queue(found, found.size, rate * SLOWER)
+    faster = FASTER if rate_shown_exactly(chosen) else MUCH_FASTER
+    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * faster)
+    packet_ns = float(np.median(found.size)) / rate * 1e9
+    phases = longer_than(middle, round(_PACKETS * packet_ns))
+    phases = phases[overlap(phases, least) > 0]
+    middle_ns = total(middle)
+    bounds = min(total(least), middle_ns), max(total(most), middle_ns)
+    return Idle(found.span, phases, middle_ns, *bounds, found, rate, by_queue=True)

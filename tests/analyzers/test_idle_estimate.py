@@ -1,0 +1,127 @@
+"""When a link was idle, from the sender's capture alone: against a link whose answer is known."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_conversation import Conversation
+
+import multitracer as mt
+from multitracer.output.used import idle_share, nearly_all
+
+Object = dict[str, Any]
+
+SIZE, HEADERS = 1460, 40
+PACKET_MS = 5.0
+RATE_BPS = 8 * (SIZE + HEADERS) / PACKET_MS * 1e3
+PATH_MS = 40.0
+SEGMENTS = 600
+SCALE = 8
+START_MS = 100.0
+
+
+class Link:
+    """A full link behind the sender's capture: a window of segments, of which a pause may hold some back."""
+
+    def __init__(
+        self, window: int, pauses: dict[int, float], jitter_ms: float = 0.0, offered: int = 60_000
+    ) -> None:
+        self.offered = offered
+        drawn = random.Random(1)
+        sent_ms: list[float] = []
+        answered_ms: list[float] = []
+        free_ms, last_ms, busy_ms, held_ms = 0.0, 0.0, 0.0, 0.0
+        for at in range(SEGMENTS):
+            due_ms = answered_ms[at - window] if at >= window else START_MS + at * 0.01
+            if at in pauses:
+                held_ms = max(due_ms, sent_ms[-1]) + pauses[at]
+            sent_ms.append(max(due_ms, held_ms, sent_ms[-1] + 0.01 if sent_ms else 0.0))
+            free_ms = max(free_ms, sent_ms[-1]) + PACKET_MS
+            busy_ms += PACKET_MS
+            last_ms = max(last_ms + 0.01, free_ms + PATH_MS + drawn.uniform(0, jitter_ms))
+            answered_ms.append(last_ms)
+        self.sent_ms, self.answered_ms = sent_ms, answered_ms
+        self.span_s = (answered_ms[-1] - sent_ms[0]) / 1e3
+        self.idle_s = self.span_s - busy_ms / 1e3
+
+    def analysed(self, tmp_path: Path) -> Object:
+        talk = Conversation(scale=3)
+        talk.handshake(rtt_ms=PATH_MS, mss=SIZE)
+        events = [(t_ms, True, at) for at, t_ms in enumerate(self.sent_ms)]
+        events += [(t_ms, False, at) for at, t_ms in enumerate(self.answered_ms)]
+        for t_ms, is_data, at in sorted(events):
+            if is_data:
+                talk.data(t_ms, 1 + at * SIZE, SIZE)
+            else:
+                talk.ack(t_ms, 1 + (at + 1) * SIZE, window=self.offered)
+        path = tmp_path / "snd.pcap"
+        talk.write(path)
+        found: Object = mt.analyze(mt.read(path)).to_dict()
+        return found
+
+
+def phases_s(found: Object) -> float:
+    return sum(float(one["end"] - one["start"]) for one in found["idle_phases"])
+
+
+def test_a_pause_of_the_sender_does_not_idle_a_link_whose_queue_lasts(tmp_path: Path) -> None:
+    """Forty packets are on the way, of which thirty wait: 150 ms of work. The sender is still for 100 ms."""
+    link = Link(window=40, pauses=dict.fromkeys(range(100, SEGMENTS, 100), 100.0))
+    found = link.analysed(tmp_path)
+    used = found["utilization"]
+    assert used["told_from"] == "ACKs"
+    assert used["idle_s"] == pytest.approx(link.idle_s, abs=0.02 * link.span_s)
+    assert phases_s(found) <= used["idle_s"] + 1e-6
+    assert not [one for one in found["idle_phases"] if one["start"] > 0.5 and one["end"] < link.span_s - 0.1]
+    assert nearly_all(used) is True
+
+
+@pytest.mark.parametrize("jitter_ms", [0.0, 4.0])
+def test_a_longer_pause_idles_it_when_the_queue_is_empty(tmp_path: Path, jitter_ms: float) -> None:
+    link = Link(window=40, pauses=dict.fromkeys(range(100, SEGMENTS, 100), 300.0), jitter_ms=jitter_ms)
+    found = link.analysed(tmp_path)
+    used = found["utilization"]
+    assert link.idle_s > 0.5
+    assert used["idle_low"] * used["span_s"] <= link.idle_s <= used["idle_high"] * used["span_s"]
+    assert used["idle_s"] == pytest.approx(link.idle_s, rel=0.15)
+    assert phases_s(found) == pytest.approx(used["idle_s"], rel=0.1)
+    assert nearly_all(used) is False
+    assert idle_share(used) == ("about ", used["idle_share"])
+    text = next(one["text"] for one in found["diagnosis"] if one["kind"] == "utilization")
+    assert "the link was idle for about" in text
+
+
+def test_a_window_in_each_round_trip_is_no_rate_of_a_link(tmp_path: Path) -> None:
+    """Six packets of 5 ms in an RTT of 45 ms: evenly spaced by jitter, and the link is idle for a third."""
+    link = Link(window=6, pauses={}, jitter_ms=6.0, offered=6 * SIZE // SCALE)
+    found = link.analysed(tmp_path)
+    text = " ".join(one["text"] for one in found["diagnosis"])
+    assert "the link was full" not in text
+    assert "nearly all" not in text
+    rate = found["connections"][0]["bottleneck"]["rate_bps"]
+    assert rate is None or rate == pytest.approx(RATE_BPS, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (0.949, 0.90, 0.98, None),
+        (0.949, 0.90, 0.96, False),
+        (0.951, 0.90, 0.99, True),
+        (0.951, 0.70, 0.99, None),
+    ],
+)
+def test_an_estimate_near_the_threshold_decides_nothing(
+    value: float, low: float, high: float, said: bool | None
+) -> None:
+    found = {"basis": "estimate from captures", "value": value, "low": low, "high": high}
+    assert nearly_all(found) is said
+
+
+def test_what_is_not_resolved_is_a_bound() -> None:
+    found = {"basis": "estimate from captures", "idle_share": 0.03, "idle_low": 0.0, "idle_high": 0.06}
+    assert idle_share(found) == ("at most ", 0.06)
+    assert idle_share({"basis": "link log", "idle_share": 0.03}) == ("", 0.03)

@@ -16,8 +16,8 @@ class PathRtt:
     least : float
         The smallest.
     median, p95 : float or None
-        None where only the handshake was measured: away from the sender only timestamps that are echoed
-        (RFC 7323) show what the whole took later.
+        None where the half toward the sender was not measured after the handshake: away from the sender
+        only timestamps that are echoed often enough (RFC 7323) show what the whole took later.
     """
 
     least: float
@@ -31,6 +31,18 @@ def path_rtt(entry: Mapping[str, Any]) -> PathRtt | None:
     if not whole or whole["base_ms"] is None:
         return None
     return PathRtt(whole["base_ms"], whole["median_ms"], whole["p95_ms"])
+
+
+HOST_MS = 1.0
+"""A host answers itself within this, at its best."""
+
+
+def beside_sender(entry: Mapping[str, Any]) -> bool:
+    """Whether what this capture measured is the RTT of the sender: nothing shows that it answers late here."""
+    if entry["point"] != "snd":
+        return False
+    near = ((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms")
+    return near is None or bool(near <= HOST_MS)
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,6 @@ def usual_rtt(entry: Mapping[str, Any]) -> UsualRtt | None:
     whole, samples = path_rtt(entry), entry["rtt_ms"]
     if whole is not None and whole.median is not None:
         return UsualRtt(whole.median, "median", whole.least, whole.p95)
-    if entry["point"] == "snd" and samples is not None:
+    if beside_sender(entry) and samples is not None:
         return UsualRtt(samples["mean"], "mean", samples["min"], samples["max"])
     return None if whole is None else UsualRtt(whole.least, "least")

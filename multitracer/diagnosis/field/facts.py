@@ -10,14 +10,12 @@ from typing import Any
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
+from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
 
 FILLED = 0.9
 """A link that was full for this part of the time was full for nearly all of it."""
-
-HOST_MS = 1.0
-"""The sender's own host at its capture answers within this at its best."""
 
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""

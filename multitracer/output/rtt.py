@@ -38,7 +38,7 @@ HOST_MS = 1.0
 
 
 def beside_sender(entry: Mapping[str, Any]) -> bool:
-    """Whether what this capture measured is the RTT of the sender: nothing shows that it answers late here."""
+    """Whether what this capture measured is the RTT of the sender: it answered at once, if at all."""
     if entry["point"] != "snd":
         return False
     near = ((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms")

@@ -12,7 +12,7 @@ from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
-from multitracer.output.rtt import beside_sender, path_rtt, usual_rtt
+from multitracer.output.rtt import beside_sender, path_rtt, shown_queue, usual_rtt
 
 Object = Mapping[str, Any]
 
@@ -232,7 +232,7 @@ def bottleneck(connection: Object) -> str:
     if not found or facts is None or part_full(facts) < _SOME or found["rate_bps"] is None:
         return ""
     parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
-    queue = found["standing_queue_ms"]
+    queue = shown_queue(connection)
     if queue is not None:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
         parts.append(f"queueing delay median {median}, 95th percentile {p95}")

@@ -45,6 +45,34 @@ def beside_sender(entry: Mapping[str, Any]) -> bool:
     return near is None or bool(near <= HOST_MS)
 
 
+PACKETS = 3
+PART = 0.25
+FULL = 0.95
+"""A link that was full for so much of the time has a queue of so many packets, or so much of the base RTT."""
+
+_HEADERS = 40
+"""Bytes of IP and TCP."""
+
+
+def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Queueing delay of an entry of ``connections``; None if it was not measured, or is no queue of its link.
+
+    A single connection that fills a link all the time keeps its queue filled. If what came later than at its
+    best is less than a few packets take on that link, the queue is not between this capture and the receiver
+    (it may be that of the sender's host), and the rest is jitter.
+    """
+    found = entry.get("bottleneck") or {}
+    queue: Mapping[str, float] | None = found.get("standing_queue_ms")
+    if queue is None or found["shared_with"] or "queue" in found["evidence"]:
+        return queue
+    if found["rate_bps"] is None or (found["full_share"] or 0.0) < FULL or not entry["packets"]["data"]:
+        return queue
+    packet_bits = 8 * (entry["bytes"]["sent"] / entry["packets"]["data"] + _HEADERS)
+    least_ms = PACKETS * packet_bits / found["rate_bps"] * 1e3
+    small = queue["median"] < min(least_ms, PART * (found["base_rtt_ms"] or 0.0))
+    return None if small else queue
+
+
 @dataclass(frozen=True)
 class UsualRtt:
     """What stands for the RTT of a connection where there is room for one number.

@@ -10,7 +10,7 @@ from typing import Any
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
-from multitracer.output.rtt import HOST_MS
+from multitracer.output.rtt import HOST_MS, shown_queue
 
 Object = Mapping[str, Any]
 
@@ -320,7 +320,7 @@ def flow(
     if not entry["bytes"]["sent"]:
         return None
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
-    losses, queue = entry.get("losses") or {}, bottleneck.get("standing_queue_ms") or {}
+    losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
     seconds, limits_s = _limits(entry)
     bounds = loss_bounds(entry)
     forward = entry["data_direction"] == "forward"

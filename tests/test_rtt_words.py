@@ -39,7 +39,7 @@ def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
     usual = usual_rtt(one)
     assert usual is not None
     assert (usual.of, round(usual.ms, 1)) == ("least", 8.3)
-    assert "too few echoes of timestamps (" in words.rtt(_measured(point, 5.8, timestamps=True))
+    assert "timestamps do not show it (" in words.rtt(_measured(point, 5.8, timestamps=True))
 
 
 def test_next_to_the_sender_it_is_the_whole() -> None:

@@ -149,7 +149,7 @@ def rtt(found: Object) -> str:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         return f"min {least}, median {median}, 95th percentile {p95}"
     if whole is not None and not beside_sender(found):
-        why = "too few echoes of timestamps" if found["timestamps"] else "no timestamps"
+        why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
         return f"min {duration(whole.least / 1e3)}; later unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"

@@ -44,7 +44,7 @@ pub(super) struct Halves {
     surplus: [i64; SURPLUS],
     /// Of these, what a fourth does not exceed, more than the least: others waited at the sender.
     surplus_ns: i64,
-    /// The least that the half toward the sender took without what data waited before this point (`i64::MAX`: unknown).
+    /// The least that the half toward the sender took without what data waited before this point (-1: unknown).
     unqueued_ns: i64,
     /// What data waited before this point, when it passed.
     passed: Passed,
@@ -76,9 +76,9 @@ impl Default for Halves {
             late_now_ns: i64::MAX,
             tick_ns: 0,
             echoed_ns: -1,
-            surplus: [i64::MAX; SURPLUS],
+            surplus: [-1; SURPLUS],
             surplus_ns: 0,
-            unqueued_ns: i64::MAX,
+            unqueued_ns: -1,
             passed: Passed::default(),
             unsure: 0,
             quick_ns: QUICK_NS.0,
@@ -123,7 +123,11 @@ impl Fields for Halves {
         walk_over!(walk: least_ns, late_ns);
         walk.time(probe_ns);
         walk.time(echoed_ns);
-        walk_over!(walk: late_now_ns, tick_ns, surplus, surplus_ns, unqueued_ns, passed, unsure);
+        // What is unknown is a short number, too.
+        let mut late = if *late_now_ns == i64::MAX { -1 } else { *late_now_ns };
+        late.walk(walk);
+        *late_now_ns = if late < 0 { i64::MAX } else { late };
+        walk_over!(walk: tick_ns, surplus, surplus_ns, unqueued_ns, passed, unsure);
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
     }
@@ -292,7 +296,7 @@ impl Halves {
         }
         let waited_ns = self.passed.at(t_ns - rtt_ns);
         let surplus_ns = if self.beside_sender() { 0 } else { self.surplus_ns };
-        self.near_ns().min(self.unqueued_ns).saturating_add(waited_ns).saturating_add(surplus_ns)
+        self.empty_ns().saturating_add(waited_ns).saturating_add(surplus_ns)
     }
 
     /// What the data that passed last waited before this point, by its sender's clock: less than a tick is taken as nothing.
@@ -371,16 +375,24 @@ impl Halves {
     /// have waited for anything.
     fn without_queue(&mut self, took_ns: i64, idle: bool) {
         let took_ns = took_ns.max(0);
-        self.unqueued_ns = self.unqueued_ns.min(took_ns);
+        if self.unqueued_ns < 0 || took_ns < self.unqueued_ns {
+            self.unqueued_ns = took_ns;
+        }
         if !idle {
             self.surplus.rotate_right(1);
             self.surplus[0] = took_ns;
             let mut sorted = self.surplus;
             sorted.sort_unstable();
-            let count = sorted.iter().filter(|took_ns| **took_ns < i64::MAX).count();
-            let usual_ns = if count >= FEW { sorted[(count - 1) / 4] } else { 0 };
-            self.surplus_ns = usual_ns.saturating_sub(self.near_ns().min(self.unqueued_ns)).max(0);
+            let known = &sorted[sorted.partition_point(|took_ns| *took_ns < 0)..];
+            let usual_ns = if known.len() >= FEW { known[(known.len() - 1) / 4] } else { 0 };
+            self.surplus_ns = (usual_ns - self.empty_ns()).max(0);
         }
+    }
+
+    /// The least that the half toward the sender takes with no queue before this point.
+    #[inline(always)]
+    fn empty_ns(&self) -> i64 {
+        if self.unqueued_ns >= 0 { self.near_ns().min(self.unqueued_ns) } else { self.near_ns() }
     }
 
     /// What data can have waited before this point: how much later than at its best it comes by the clock that its
@@ -559,7 +571,8 @@ impl RoundTrip {
         let base_ns = both.map(|(far, near)| far + near);
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
-        let measured = halves.echoes > 0 && 2 * halves.unsure < halves.whole.samples;
+        let timed = halves.echoes > 0 || (beside && halves.tick_ns > 0);
+        let measured = timed && 2 * halves.unsure < halves.whole.samples;
         // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
         // long as that, and longer than what is left of it here, the whole is not known.
         let tick_ns = if beside { 0.0 } else { halves.tick_ns as f64 };

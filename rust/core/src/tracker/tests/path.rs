@@ -288,6 +288,7 @@ fn an_ack_that_was_overtaken_makes_no_other_newer() {
 /// later. The clocks of both hosts tick in milliseconds.
 fn stamped(data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {
     let mut talk = Talk::new(7);
+    talk.ttl_b = 57;
     let mut passed = Vec::new();
     let mut put =
         |talk: &mut Talk, t_ns: i64, from_a: bool, stamps: (i64, i64), fill: &dyn Fn(&mut Segment)| {

@@ -122,12 +122,23 @@ impl Fields for Halves {
         walk.time(noted_ns);
         walk_over!(walk: least_ns, late_ns);
         walk.time(probe_ns);
-        walk.time(echoed_ns);
-        // What is unknown is a short number, too.
-        let mut late = if *late_now_ns == i64::MAX { -1 } else { *late_now_ns };
-        late.walk(walk);
-        *late_now_ns = if late < 0 { i64::MAX } else { late };
-        walk_over!(walk: tick_ns, surplus, surplus_ns, unqueued_ns, passed, unsure);
+        unsure.walk(walk);
+        // Most connections have no timestamps, or end before these tell.
+        let mut echoed = *echoed_ns >= 0;
+        echoed.walk(walk);
+        if echoed {
+            walk.time(echoed_ns);
+            walk_over!(walk: surplus, surplus_ns, unqueued_ns);
+        } else if W::READS {
+            (*echoed_ns, *surplus, *surplus_ns, *unqueued_ns) = (-1, [-1; SURPLUS], 0, -1);
+        }
+        let mut clocked = *tick_ns > 0;
+        clocked.walk(walk);
+        if clocked {
+            walk_over!(walk: late_now_ns, tick_ns, passed);
+        } else if W::READS {
+            (*late_now_ns, *tick_ns, *passed) = (i64::MAX, 0, Passed::default());
+        }
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
     }

@@ -12,7 +12,7 @@ from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
-from multitracer.output.rtt import path_rtt, usual_rtt
+from multitracer.output.rtt import beside_sender, path_rtt, shown_queue, usual_rtt
 
 Object = Mapping[str, Any]
 
@@ -156,14 +156,23 @@ def rtt(found: Object) -> str:
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         return f"min {least}, median {median}, 95th percentile {p95}"
-    if whole is not None and found["point"] != "snd":
-        why = "" if found["timestamps"] else ": no timestamps"
-        return f"min {duration(whole.least / 1e3)}; later unknown here{why}"
+    if whole is not None and not beside_sender(found):
+        why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
+        return f"min {duration(whole.least / 1e3)}; later unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
-    far = "" if found["point"] == "snd" else " between this capture and the receiver"
+    far = "" if beside_sender(found) else " between this capture and the receiver"
     return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far})"
+
+
+def _far_half(found: Object) -> str:
+    """What was measured of it: between the capture and the receiver."""
+    half = found["rtt"]["toward_receiver"]
+    if half["median_ms"] is None or half["p95_ms"] is None:
+        return ""
+    median, p95 = (duration(half[key] / 1e3) for key in ("median_ms", "p95_ms"))
+    return f" (between this capture and the receiver: median {median}, 95th percentile {p95})"
 
 
 def rtt_cell(found: Object) -> str:
@@ -231,7 +240,7 @@ def bottleneck(connection: Object) -> str:
     if not found or facts is None or part_full(facts) < _SOME or found["rate_bps"] is None:
         return ""
     parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
-    queue = found["standing_queue_ms"]
+    queue = shown_queue(connection)
     if queue is not None:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
         parts.append(f"queueing delay median {median}, 95th percentile {p95}")

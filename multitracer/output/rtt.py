@@ -16,8 +16,8 @@ class PathRtt:
     least : float
         The smallest.
     median, p95 : float or None
-        None where only the handshake was measured: away from the sender only timestamps that are echoed
-        (RFC 7323) show what the whole took later.
+        None where the half toward the sender was not measured after the handshake: away from the sender
+        only timestamps that are echoed often enough (RFC 7323) show what the whole took later.
     """
 
     least: float
@@ -31,6 +31,46 @@ def path_rtt(entry: Mapping[str, Any]) -> PathRtt | None:
     if not whole or whole["base_ms"] is None:
         return None
     return PathRtt(whole["base_ms"], whole["median_ms"], whole["p95_ms"])
+
+
+HOST_MS = 1.0
+"""A host answers itself within this, at its best."""
+
+
+def beside_sender(entry: Mapping[str, Any]) -> bool:
+    """Whether what this capture measured is the RTT of the sender: it answered at once, if at all."""
+    if entry["point"] != "snd":
+        return False
+    near = ((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms")
+    return near is None or bool(near <= HOST_MS)
+
+
+PACKETS = 3
+PART = 0.25
+FULL = 0.95
+"""A link that was full for so much of the time has a queue of so many packets, or so much of the base RTT."""
+
+_HEADERS = 40
+"""Bytes of IP and TCP."""
+
+
+def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Queueing delay of an entry of ``connections``; None if it was not measured, or is no queue of its link.
+
+    A single connection that fills a link all the time keeps its queue filled. If what came later than at its
+    best is less than a few packets take on that link, the queue is not between this capture and the receiver
+    (it may be that of the sender's host), and the rest is jitter.
+    """
+    found = entry.get("bottleneck") or {}
+    queue: Mapping[str, float] | None = found.get("standing_queue_ms")
+    if queue is None or found["shared_with"] or "queue" in found["evidence"]:
+        return queue
+    if found["rate_bps"] is None or (found["full_share"] or 0.0) < FULL or not entry["packets"]["data"]:
+        return queue
+    packet_bits = 8 * (entry["bytes"]["sent"] / entry["packets"]["data"] + _HEADERS)
+    least_ms = PACKETS * packet_bits / found["rate_bps"] * 1e3
+    small = queue["median"] < min(least_ms, PART * (found["base_rtt_ms"] or 0.0))
+    return None if small else queue
 
 
 @dataclass(frozen=True)
@@ -57,6 +97,6 @@ def usual_rtt(entry: Mapping[str, Any]) -> UsualRtt | None:
     whole, samples = path_rtt(entry), entry["rtt_ms"]
     if whole is not None and whole.median is not None:
         return UsualRtt(whole.median, "median", whole.least, whole.p95)
-    if entry["point"] == "snd" and samples is not None:
+    if beside_sender(entry) and samples is not None:
         return UsualRtt(samples["mean"], "mean", samples["min"], samples["max"])
     return None if whole is None else UsualRtt(whole.least, "least")

@@ -10,14 +10,12 @@ from typing import Any
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
+from multitracer.output.rtt import HOST_MS, shown_queue
 
 Object = Mapping[str, Any]
 
 FILLED = 0.9
 """A link that was full for this part of the time was full for nearly all of it."""
-
-HOST_MS = 1.0
-"""The sender's own host at its capture answers within this at its best."""
 
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
@@ -330,7 +328,7 @@ def flow(
     if not entry["bytes"]["sent"]:
         return None
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
-    losses, queue = entry.get("losses") or {}, bottleneck.get("standing_queue_ms") or {}
+    losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
     seconds, limits_s = _limits(entry)
     bounds = loss_bounds(entry)
     forward = entry["data_direction"] == "forward"

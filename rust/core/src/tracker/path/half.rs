@@ -35,6 +35,21 @@ pub(super) struct Halves {
     /// measured can have waited in a queue before this point (`i64::MAX`: nothing tells).
     punctual: (i64, i64),
     late_ns: i64,
+    /// The same of the data that passed last, and a tick of that clock.
+    late_now_ns: i64,
+    tick_ns: i64,
+    /// When an echo last measured the half toward the sender, and how long the last ones took without what data waited by
+    /// that clock: more than the least in the direction of ACKs, or at the sender.
+    echoed_ns: i64,
+    surplus: [i64; SURPLUS],
+    /// Of these, what a fourth does not exceed, more than the least: others waited at the sender.
+    surplus_ns: i64,
+    /// The least that the half toward the sender took without what data waited before this point (-1: unknown).
+    unqueued_ns: i64,
+    /// What data waited before this point, when it passed.
+    passed: Passed,
+    /// Round trips whose half toward the sender nothing measured at that time.
+    unsure: u32,
     /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
     pub quick_ns: i64,
     pub slack_ns: i64,
@@ -58,6 +73,14 @@ impl Default for Halves {
             echoes: 0,
             punctual: (0, 0),
             late_ns: i64::MAX,
+            late_now_ns: i64::MAX,
+            tick_ns: 0,
+            echoed_ns: -1,
+            surplus: [-1; SURPLUS],
+            surplus_ns: 0,
+            unqueued_ns: -1,
+            passed: Passed::default(),
+            unsure: 0,
             quick_ns: QUICK_NS.0,
             slack_ns: SLACK_NS.1,
             far: Times::default(),
@@ -81,6 +104,14 @@ impl Fields for Halves {
             echoes,
             punctual,
             late_ns,
+            late_now_ns,
+            tick_ns,
+            echoed_ns,
+            surplus,
+            surplus_ns,
+            unqueued_ns,
+            passed,
+            unsure,
             quick_ns,
             slack_ns,
             far,
@@ -91,6 +122,23 @@ impl Fields for Halves {
         walk.time(noted_ns);
         walk_over!(walk: least_ns, late_ns);
         walk.time(probe_ns);
+        unsure.walk(walk);
+        // Most connections have no timestamps, or end before these tell.
+        let mut echoed = *echoed_ns >= 0;
+        echoed.walk(walk);
+        if echoed {
+            walk.time(echoed_ns);
+            walk_over!(walk: surplus, surplus_ns, unqueued_ns);
+        } else if W::READS {
+            (*echoed_ns, *surplus, *surplus_ns, *unqueued_ns) = (-1, [-1; SURPLUS], 0, -1);
+        }
+        let mut clocked = *tick_ns > 0;
+        clocked.walk(walk);
+        if clocked {
+            walk_over!(walk: late_now_ns, tick_ns, passed);
+        } else if W::READS {
+            (*late_now_ns, *tick_ns, *passed) = (i64::MAX, 0, Passed::default());
+        }
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
     }
@@ -187,7 +235,7 @@ impl Halves {
     /// Samples of the half toward the receiver.
     #[inline(always)]
     pub fn samples(&self) -> u32 {
-        self.whole.samples
+        self.far.samples
     }
 
     /// What the whole path takes now; `None` unless the sender's clock tells what it waits itself.
@@ -231,7 +279,7 @@ impl Halves {
 
     /// An ACK measured the half toward the receiver; one of a `lone` segment may have been delayed.
     #[inline(always)]
-    pub fn acknowledged(&mut self, rtt_ns: i64, lone: bool, counts: bool) {
+    pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
         }
@@ -241,8 +289,35 @@ impl Halves {
         }
         if counts {
             self.far.add(rtt_ns);
-            self.whole.add(rtt_ns + self.near_now_ns());
+            let near_ns = self.toward_sender_ns(t_ns, rtt_ns);
+            self.whole.add(rtt_ns.saturating_add(near_ns));
         }
+    }
+
+    /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by
+    /// its clock, and what the last echoes took beyond that. Next to the sender nothing else waits.
+    #[inline(always)]
+    fn toward_sender_ns(&mut self, t_ns: i64, rtt_ns: i64) -> i64 {
+        if self.late_now_ns == i64::MAX {
+            let fresh_ns = FRESH_NS.max(2 * self.base_ns());
+            let fresh = self.echoed_ns >= 0 && t_ns.saturating_sub(self.echoed_ns) <= fresh_ns;
+            let itself = self.beside_sender() && self.near_last_ns > HOST_NS;
+            self.unsure += u32::from((!fresh || itself) && self.unsure < u32::MAX);
+            return self.near_now_ns();
+        }
+        let waited_ns = self.passed.at(t_ns - rtt_ns);
+        let surplus_ns = if self.beside_sender() { 0 } else { self.surplus_ns };
+        self.empty_ns().saturating_add(waited_ns).saturating_add(surplus_ns)
+    }
+
+    /// What the data that passed last waited before this point, by its sender's clock: less than a tick is taken as nothing.
+    #[inline(always)]
+    fn waited_ns(&self) -> Option<i64> {
+        if self.late_now_ns == i64::MAX {
+            return None;
+        }
+        let late_ns = self.late_now_ns - self.tick_ns;
+        Some(if late_ns <= self.tick_ns { 0 } else { late_ns - self.tick_ns / 2 })
     }
 
     /// An ACK passes on its way to the sender: wait for its echo, if for none yet.
@@ -270,6 +345,7 @@ impl Halves {
         first: Option<(u32, i64)>,
     ) {
         let Some((val, ecr)) = segment.options.timestamps else { return };
+        self.clock(segment.t_ns, val, first);
         if self.probe_ns < 0 {
             return;
         }
@@ -283,9 +359,13 @@ impl Halves {
             return;
         }
         self.near_least(took_ns);
-        self.clock(segment.t_ns, val, first);
+        self.late_ns = self.late_now_ns;
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
+            if let Some(waited_ns) = self.waited_ns() {
+                self.without_queue(took_ns - waited_ns, idle);
+            }
+            self.echoed_ns = segment.t_ns;
             // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
             // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
             // to pace its segments.
@@ -302,6 +382,30 @@ impl Halves {
 }
 
 impl Halves {
+    /// An echo took so long without what its data waited before this point. With nothing under way (`idle`), the sender may
+    /// have waited for anything.
+    fn without_queue(&mut self, took_ns: i64, idle: bool) {
+        let took_ns = took_ns.max(0);
+        if self.unqueued_ns < 0 || took_ns < self.unqueued_ns {
+            self.unqueued_ns = took_ns;
+        }
+        if !idle {
+            self.surplus.rotate_right(1);
+            self.surplus[0] = took_ns;
+            let mut sorted = self.surplus;
+            sorted.sort_unstable();
+            let known = &sorted[sorted.partition_point(|took_ns| *took_ns < 0)..];
+            let usual_ns = if known.len() >= FEW { known[(known.len() - 1) / 4] } else { 0 };
+            self.surplus_ns = (usual_ns - self.empty_ns()).max(0);
+        }
+    }
+
+    /// The least that the half toward the sender takes with no queue before this point.
+    #[inline(always)]
+    fn empty_ns(&self) -> i64 {
+        if self.unqueued_ns >= 0 { self.near_ns().min(self.unqueued_ns) } else { self.near_ns() }
+    }
+
     /// What data can have waited before this point: how much later than at its best it comes by the clock that its
     /// TSval was read from, and a tick. `first` is the first TSval, and when it passed.
     fn clock(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>) {
@@ -311,24 +415,104 @@ impl Halves {
         if ticks < KNOWN.0 || span_ns < KNOWN.1 {
             return;
         }
-        let pace_ns = span_ns / ticks;
-        let Some(tick_ns) = TICKS_NS.into_iter().find(|tick_ns| (pace_ns - tick_ns).abs() <= tick_ns / 5)
-        else {
-            self.late_ns = i64::MAX;
-            return;
+        // Data may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
+        // tick, until it is seen to be too large; what was late by another is not comparable.
+        let fits = |tick_ns: i64| {
+            let clock_ns = ticks.saturating_mul(tick_ns);
+            span_ns >= clock_ns - clock_ns / 5
+                && span_ns - clock_ns <= clock_ns.saturating_mul(2).min(LATE_NS)
         };
+        if !(self.tick_ns > 0 && fits(self.tick_ns)) {
+            let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
+            let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
+                self.late_now_ns = i64::MAX;
+                return;
+            };
+            (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
+        }
+        let tick_ns = self.tick_ns;
         let late_ns = span_ns - ticks * tick_ns;
         let (least_ns, noted_ns) = self.punctual;
         let drift_ns = if noted_ns > 0 { t_ns.saturating_sub(noted_ns).max(0) / DRIFT } else { 0 };
         let least_ns = least_ns.saturating_add(drift_ns).min(late_ns);
         self.punctual = (least_ns, t_ns);
-        self.late_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
+        self.late_now_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
+        if let Some(waited_ns) = self.waited_ns() {
+            self.passed.note(t_ns, waited_ns, self.far_ns.max(0));
+        }
     }
 }
 
 /// Ticks of the clocks of TSval in use (RFC 7323 section 5.4), from how many of them and what time on a clock's is known.
 const TICKS_NS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
-const KNOWN: (i64, i64) = (100, 100_000_000);
+const KNOWN: (i64, i64) = (50, 50_000_000);
+/// Data that is later than this by a clock has a clock of another tick, or was held up by an outage.
+const LATE_NS: i64 = 1_000_000_000;
+/// What data waited before this point that passed lately, at so many times in a round trip toward the receiver.
+#[derive(Debug, Clone, Default)]
+struct Passed {
+    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
+    noted: [(i64, i64); PASSED],
+    next: u32,
+    /// How many of them had waited.
+    waited: u32,
+}
+
+const PASSED: usize = 32;
+
+impl Passed {
+    #[inline(always)]
+    fn note(&mut self, t_ns: i64, waited_ns: i64, round_ns: i64) {
+        let last = (self.next as usize + PASSED - 1) % PASSED;
+        if t_ns.saturating_sub(self.noted[last].0) >= round_ns / (PASSED as i64 / 2) {
+            let place = &mut self.noted[self.next as usize];
+            self.waited = self.waited + u32::from(waited_ns > 0) - u32::from(place.1 > 0);
+            *place = (t_ns, waited_ns);
+            self.next = (self.next + 1) % PASSED as u32;
+        }
+    }
+
+    /// Of data that passed at a time: as noted last before it.
+    #[inline(always)]
+    fn at(&self, t_ns: i64) -> i64 {
+        if self.waited == 0 {
+            return 0;
+        }
+        let newest = self.next as usize + PASSED - 1;
+        let mut noted = (0..PASSED).map(|back| self.noted[(newest - back) % PASSED]);
+        let mut waited_ns = self.noted[newest % PASSED].1;
+        while let Some((passed_ns, was_ns)) = noted.next()
+            && passed_ns > 0
+        {
+            waited_ns = was_ns;
+            if passed_ns <= t_ns {
+                break;
+            }
+        }
+        waited_ns
+    }
+}
+
+impl Fields for Passed {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Passed { noted, next, waited } = self;
+        let mut used = noted.iter().filter(|(t_ns, _)| *t_ns > 0).count() as u32;
+        walk_over!(walk: next, waited, &mut used);
+        // They are filled from the first on.
+        if W::READS {
+            *noted = [(0, 0); PASSED];
+        }
+        for (t_ns, waited_ns) in noted.iter_mut().take(used as usize) {
+            walk.time(t_ns);
+            waited_ns.walk(walk);
+        }
+    }
+}
+
+/// Echoes that stand for what ACKs wait, from how many on; and for how long one stands for those after it, at least.
+const SURPLUS: usize = 8;
+const FEW: usize = 3;
+const FRESH_NS: i64 = 100_000_000;
 /// Clocks differ by less than one part of so many.
 const DRIFT: i64 = 5_000;
 
@@ -396,8 +580,32 @@ impl RoundTrip {
         let near = half(near_ns, &halves.near, samples);
         let both = far.min_ns.zip(near.min_ns);
         let base_ns = both.map(|(far, near)| far + near);
-        let measured = base_ns.is_some() && (beside || halves.echoes > 0);
-        let (median_ns, p95_ns) = if measured { quantiles(&halves.whole, base_ns) } else { (None, None) };
+        // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
+        let beside = beside && halves.beside_sender();
+        let timed = halves.echoes > 0 || (beside && halves.tick_ns > 0);
+        let measured = timed && 2 * halves.unsure < halves.whole.samples;
+        // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
+        // long as that, and longer than what is left of it here, the whole is not known.
+        let tick_ns = if beside { 0.0 } else { halves.tick_ns as f64 };
+        let sharp = |ns: f64, far_ns: Option<f64>, part: f64| {
+            let echoed = halves.near.quantile(part).zip(far_ns).map(|(near_ns, far_ns)| near_ns + far_ns);
+            ns >= SHARP.0 * tick_ns || echoed.is_some_and(|most_ns| most_ns <= SHARP.1 * ns)
+        };
+        let (median_ns, p95_ns) = match base_ns {
+            Some(_) if measured => match quantiles(&halves.whole, base_ns) {
+                (Some(median_ns), Some(p95_ns))
+                    if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
+                {
+                    (Some(median_ns), Some(p95_ns))
+                }
+                _ => (None, None),
+            },
+            Some(_) if beside && halves.echoes == 0 => {
+                let near_ns = near.min_ns.unwrap_or(0) as f64;
+                (far.median_ns.map(|ns| ns + near_ns), far.p95_ns.map(|ns| ns + near_ns))
+            }
+            _ => (None, None),
+        };
         RoundTrip {
             toward_receiver: far,
             toward_sender: near,
@@ -418,6 +626,8 @@ impl RoundTrip {
     }
 }
 
+/// Ticks from which on one changes a time little; how much longer than that time it may be by another measure.
+const SHARP: (f64, f64) = (3.3, 1.3);
 /// Samples of which the half may be near the smallest by more than chance.
 const COMMON: u32 = 16;
 

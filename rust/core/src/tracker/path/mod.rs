@@ -272,7 +272,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     let counts = path.segments >= SOME;
     if rtt_ns >= 0 {
         let lone = lone && arrived - path.trains.arrived() <= i64::from(data.largest_segment);
-        path.halves.acknowledged(rtt_ns, lone, counts);
+        path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());

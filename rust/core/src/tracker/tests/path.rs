@@ -284,6 +284,75 @@ fn an_ack_that_was_overtaken_makes_no_other_newer() {
     assert_eq!(told.toward_sender.min_ns, Some(50 * MS));
 }
 
+/// Data that was sent and passes at these times and echoes an ACK of another, next to its sender; each is acknowledged 50 us
+/// later. The clocks of both hosts tick in milliseconds.
+fn stamped(data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {
+    let mut talk = Talk::new(7);
+    talk.ttl_b = 57;
+    let mut passed = Vec::new();
+    let mut put =
+        |talk: &mut Talk, t_ns: i64, from_a: bool, stamps: (i64, i64), fill: &dyn Fn(&mut Segment)| {
+            let mut segment = talk.blank(0, from_a);
+            segment.t_ns = t_ns;
+            segment.options.timestamps = Some(((stamps.0 / MS) as u32 + 5, (stamps.1 / MS) as u32 + 5));
+            fill(&mut segment);
+            passed.push(segment);
+        };
+    let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+    put(&mut talk, 0, true, (0, 0), &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
+    put(&mut talk, 10_000, false, (0, 0), &|s| {
+        (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK)
+    });
+    put(&mut talk, 20_000, true, (0, 0), &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+    for (place, (sent_ns, passed_ns, echoed_ns)) in data.enumerate() {
+        let seq = isn_a + 1 + 1000 * place as u32;
+        put(&mut talk, passed_ns, true, (sent_ns, echoed_ns), &|s| {
+            (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1000, 1052);
+        });
+        put(&mut talk, passed_ns + 50_000, false, (passed_ns, sent_ns), &|s| {
+            (s.seq, s.ack) = (isn_b + 1, seq + 1000);
+        });
+    }
+    passed.sort_by_key(|segment| segment.t_ns);
+    passed.iter().for_each(|segment| talk.tracker.segment(segment));
+    let (connections, _) = talk.done();
+    PathReport::of(&connections[0], 0).round_trip.expect("ACKs")
+}
+
+/// What is sent in bursts echoes few ACKs, and nothing that passes later is measured by them.
+#[test]
+fn the_queue_of_the_sender_itself_is_measured_by_its_clock() {
+    let told = stamped((0..600).map(|place| {
+        let passed_ns = 10 * MS + place * MS + 3_000 * (place % 7);
+        let queue_ns = (place * MS / 2).min(30 * MS);
+        let burst_ns = (passed_ns - queue_ns) / (40 * MS) * (40 * MS);
+        (passed_ns - queue_ns, passed_ns, burst_ns)
+    }));
+    let (median_ns, p95_ns) = (told.median_ns.expect("a clock"), told.p95_ns.expect("a clock"));
+    assert!((28e6..33e6).contains(&median_ns) && (28e6..33e6).contains(&p95_ns), "{median_ns} {p95_ns}");
+}
+
+/// What an application writes long after the last ACK echoes it late, and passes at any time within a tick of its clock.
+#[test]
+fn neither_a_pause_nor_a_tick_is_a_round_trip() {
+    let told = stamped((1..200).map(|place| {
+        let t_ns = place * 20_370_000;
+        (t_ns, t_ns + 10_000, t_ns - 20_360_000)
+    }));
+    let (median_ns, p95_ns) = (told.median_ns.expect("its ACKs"), told.p95_ns.expect("its ACKs"));
+    assert!(median_ns < 100e3 && p95_ns < 100e3, "{median_ns} {p95_ns}");
+}
+
+/// Away from the sender, the half toward it is not known to be what it was in the handshake.
+#[test]
+fn without_timestamps_only_the_sender_shows_the_whole() {
+    for (near_ms, known) in [(0, true), (3, false), (20, false)] {
+        let transfer = Transfer { timestamps: false, cwnd: 8000, ..Transfer::over(near_ms, 40 - near_ms) };
+        let told = PathReport::of(&transfer.run(), 0).round_trip.expect("ACKs");
+        assert_eq!((told.median_ns.is_some(), told.p95_ns.is_some()), (known, known), "{near_ms}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Whatever limits it, shares come to a whole, and none is negative.

@@ -1,0 +1,74 @@
+"""What is said of the RTT and of the queue is what the capture measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support_entries import entry
+
+from multitracer.cli import words
+from multitracer.diagnosis.field.saying import sentences
+from multitracer.output.rtt import shown_queue, usual_rtt
+
+
+def _half(least: float, median: float | None = None, p95: float | None = None) -> dict[str, Any]:
+    return {"min_ms": least, "median_ms": median, "p95_ms": p95, "samples": 9, "bound_ms": [0.0, least]}
+
+
+def _measured(point: str, near_ms: float, *, timestamps: bool = False) -> dict[str, Any]:
+    """Of a capture with 2.5 ms to the receiver and back, which does not know what the whole takes."""
+    rtt = {
+        "toward_receiver": _half(2.5, 2.9, 3.1),
+        "toward_sender": _half(near_ms),
+        "base_ms": 2.5 + near_ms,
+        "median_ms": None,
+        "p95_ms": None,
+    }
+    samples = {"samples": 298, "min": 2.5, "mean": 2.9, "max": 3.3}
+    return entry(point=point, rtt=rtt, rtt_ms=samples, timestamps=timestamps)
+
+
+@pytest.mark.parametrize("point", ["snd", "mid"])
+def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
+    one = _measured(point, 5.8)
+    assert words.rtt(one) == (
+        "min 8.3 ms; later unknown here: no timestamps "
+        "(between this capture and the receiver: median 2.9 ms, 95th percentile 3.1 ms)"
+    )
+    usual = usual_rtt(one)
+    assert usual is not None
+    assert (usual.of, round(usual.ms, 1)) == ("least", 8.3)
+    assert "timestamps do not show it (" in words.rtt(_measured(point, 5.8, timestamps=True))
+
+
+def test_next_to_the_sender_it_is_the_whole() -> None:
+    one = _measured("snd", 0.01)
+    assert words.rtt(one) == "min 2.5 ms, mean 2.9 ms, max 3.3 ms (298 samples)"
+    usual = usual_rtt(one)
+    assert usual is not None
+    assert (usual.of, usual.ms) == ("mean", 2.9)
+
+
+@pytest.mark.parametrize(
+    ("queue", "evidence", "full", "shown"),
+    [
+        # Three packets take 4.5 ms.
+        ((2.3, 4.5), ["constant_rate"], 1.0, False),
+        ((2.3, 4.5), ["queue", "constant_rate"], 1.0, True),
+        ((2.3, 4.5), ["constant_rate"], 0.8, True),
+        ((4.8, 9.0), ["constant_rate"], 1.0, True),
+    ],
+)
+def test_what_jitter_adds_is_no_queue_of_a_full_link(
+    queue: tuple[float, float], evidence: list[str], full: float, shown: bool
+) -> None:
+    one = entry(bandwidth=0.99, rate=7.9e6, full=full, queue=queue, base=20.5, evidence=evidence, point="snd")
+    assert (shown_queue(one) is not None) is shown
+    assert any("the queue added" in found.text for found in sentences([one])) is shown
+    assert ("queueing delay" in words.bottleneck(one)) is shown
+
+
+def test_a_queue_far_above_the_base_rtt_is_no_jitter() -> None:
+    one = entry(bandwidth=0.99, rate=19e6, full=1.0, queue=(1.5, 1.8), base=0.02, evidence=["constant_rate"])
+    assert shown_queue(one) is not None

@@ -6,17 +6,17 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from multitracer.batch import guard
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 
 RETRIES = 3
 
 Run = Callable[[guard.Job, guard.Job], guard.Outcome]
 
 
-@dataclass(frozen=True)
+@frozen
 class Where:
     """The choice.
 

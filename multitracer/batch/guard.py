@@ -16,10 +16,11 @@ import tempfile
 import threading
 import time
 import weakref
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import IO, Any
 
 import multitracer
+from multitracer.model.frozen import frozen
 
 Job = dict[str, Any]
 Outcome = dict[str, Any]
@@ -28,7 +29,7 @@ _TAIL = 400
 _LONGEST_S = 3600.0  # of one wait: the system counts milliseconds in 32 bits
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """What one measurement may take.
 

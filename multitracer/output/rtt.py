@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from multitracer.model.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class PathRtt:
     """Round trip of the whole path, in milliseconds.
 
@@ -33,7 +34,7 @@ def path_rtt(entry: Mapping[str, Any]) -> PathRtt | None:
     return PathRtt(whole["base_ms"], whole["median_ms"], whole["p95_ms"])
 
 
-@dataclass(frozen=True)
+@frozen
 class UsualRtt:
     """What stands for the RTT of a connection where there is room for one number.
 

@@ -7,12 +7,12 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer import registry
 from multitracer.model.derived import plain
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 from multitracer.plots.bokeh.pack import deflate
@@ -36,7 +36,7 @@ CONNECTIONS = 5_000
 """A page shows so many at most: of more, the worst and those with most data."""
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """The pieces of one choice.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_ac
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.schema.chains import PACKET_SPANS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -62,7 +62,7 @@ class Repeats:
         return words
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Episode:
     """One loss recovery of a sender: everything that it sent again until all was acknowledged.
 

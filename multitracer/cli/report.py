@@ -66,11 +66,13 @@ def command(
         analysis = analyze(measurement, progress=step)
     from multitracer.api.views import each_connection, worth_seeing
     from multitracer.plots import libraries
+    from multitracer.plots.painters import Painters
     from multitracer.report import write
 
     libraries.without_help()
     numbers = worth_seeing(analysis)
-    write(analysis, output, title, fold, each_connection(measurement, numbers))
+    with Painters() as painters:
+        write(analysis, output, title, fold, each_connection(measurement, numbers), painters.begin)
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:

@@ -45,7 +45,7 @@ def frozen(cls: Any = None, *, eq: bool = True) -> Any:
 def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
     own = frozenset(vars(cls))
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-    cls._fields_ = _Fields(dataclasses.fields(cls))
+    cls._fields_ = _Fields(cls)
     for method in methods:
         if method.__name__ not in own:
             setattr(cls, method.__name__, method)
@@ -56,25 +56,28 @@ def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
 class _Fields:
     """What the shared methods know of a class."""
 
-    __slots__ = ("compared", "defaults", "factories", "known", "names", "shown")
+    __slots__ = ("checked", "compared", "defaults", "factories", "known", "names", "shown")
 
-    def __init__(self, fields: tuple[dataclasses.Field[Any], ...]) -> None:
+    def __init__(self, cls: Any) -> None:
+        fields = dataclasses.fields(cls)
         given = [one for one in fields if one.init]
         self.names = tuple([one.name for one in given])
         self.known = frozenset(self.names)
         self.defaults = {one.name: one.default for one in given if one.default is not MISSING}
         self.factories = {one.name: make for one in given if (make := one.default_factory) is not MISSING}
         self.compared = tuple([one.name for one in fields if one.compare])
+        self.checked = hasattr(cls, "__post_init__")
         self.shown = tuple([one.name for one in fields if one.repr])
 
 
 def __init__(self: Any, *given: Any, **values: Any) -> None:
     fields: _Fields = self._fields_
     if given:
-        names = fields.names[: len(given)]
-        if len(given) > len(names) or not values.keys().isdisjoint(names):
+        placed = dict(zip(fields.names, given, strict=False))
+        if len(given) > len(placed) or not values.keys().isdisjoint(placed):
             raise TypeError(f"{type(self).__qualname__}: more values than fields")
-        values = dict(zip(names, given, strict=True)) | values
+        placed.update(values)
+        values = placed
     if len(values) < len(fields.names):
         values = fields.defaults | values
         for name, make in fields.factories.items():
@@ -84,9 +87,8 @@ def __init__(self: Any, *given: Any, **values: Any) -> None:
         wrong = ", ".join(sorted(values.keys() ^ fields.known))
         raise TypeError(f"{type(self).__qualname__}: without a value, or not a field: {wrong}")
     self.__dict__.update(values)
-    check = getattr(self, "__post_init__", None)
-    if check is not None:
-        check()
+    if fields.checked:
+        self.__post_init__()
 
 
 @recursive_repr()

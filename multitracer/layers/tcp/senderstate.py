@@ -13,6 +13,7 @@ from multitracer.layers.tcp.flow_batch import (
     GroupedSearch,
     Times,
     highest,
+    one_batch,
     payload,
     valid_acks,
 )
@@ -198,6 +199,14 @@ def sender_states(
     """
     if m.snd is None:
         return None
+    if one_batch(m, connections):  # several questions ask for it
+        every = m.once("sender_states", lambda: _states(m, connections, answered=False))
+        if every is None or not answered or (every.acks.sizes > 0).all():
+            return every
+    return _states(m, connections, answered=answered)
+
+
+def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -> SenderStates | None:
     spans, sending = spans_of(m, connections)
     data, acks = payload(m, connections, m.snd), valid_acks(m, connections, m.snd)
     chosen = np.flatnonzero(sending & (acks.sizes > 0) if answered else sending)

@@ -102,6 +102,12 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
     carrying : array of bool, shape (len(connections),)
         Which connections have data; the spans of the others mean nothing.
     """
+    if flow_batch.one_batch(m, connections):
+        return m.once("spans_of", lambda: _spans_of(m, connections))
+    return _spans_of(m, connections)
+
+
+def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
     source = near_sender(m)
     data = flow_batch.payload(m, connections, source)
     carrying = data.sizes > 0

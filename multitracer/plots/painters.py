@@ -91,7 +91,10 @@ class Painters:
         job = pickle.dumps(picture)
         if processes.cores() == 1 or len(job) > LARGEST_BYTES:
             return picture.png
-        drawn = self._threads.submit(self._drawn, job)
+        try:
+            drawn = self._threads.submit(self._drawn, job)
+        except RuntimeError:  # no room for a thread
+            return picture.png
         return lambda: drawn.result() or picture.png()
 
     def _drawn(self, job: bytes) -> bytes | None:
@@ -104,7 +107,7 @@ class Painters:
             pipes.stdin.write(job)
             pipes.stdin.flush()
             drawn: bytes | None = pickle.load(pipes.stdout)
-        except (OSError, ValueError, EOFError, pickle.UnpicklingError):
+        except (OSError, ValueError, EOFError, MemoryError, pickle.UnpicklingError):
             return None
         return drawn
 

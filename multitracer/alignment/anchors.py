@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -15,7 +15,7 @@ _DEFAULT_SLOT_NS = 20_000_000
 _SND, _RCV = 0, 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Anchors:
     """What one link entity did that packets next to it must have caused, or have been caused by.
 

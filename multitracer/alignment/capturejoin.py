@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from multitracer.alignment.clocks import MAX_SKEW_PPM, Fit, Points, fit
 from multitracer.alignment.path import FEW_MATCHES, leaving
 from multitracer.alignment.relation import Pairs, Relation, against, place_steps
 from multitracer.alignment.state import AlignmentState
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
 _MOST = 0.5  # share of the matches that must stay when connections are left out
@@ -40,7 +40,7 @@ def join(state: AlignmentState) -> None:
                 _join_pair(state, a, b, new=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Shared:
     """What two captures share: pairs of times each way, and the connection of each."""
 

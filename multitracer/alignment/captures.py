@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from multitracer.alignment.relation import Pairs
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 
 _KEYS = ("conn", "dir", "seq_raw", "ack_raw", "flags", "length", "ts_val", "ts_ecr", "ip_id")
@@ -20,7 +20,7 @@ _COARSE_KEYS = (
 )  # offload cuts segments, but not at their start
 
 
-@dataclass(frozen=True)
+@frozen
 class Matches:
     """Rows of two segment tables that are the same packet, in order of time at the first."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -21,7 +22,7 @@ _NEAR = (
 )  # sequence ranges of one connection may miss each other by this much (captures that hardly overlap)
 
 
-@dataclass(frozen=True)
+@frozen
 class Member:
     """A connection as one capture has it, and what to add to its relative numbers (per common direction)."""
 

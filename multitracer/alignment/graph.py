@@ -8,15 +8,15 @@ the captures to each other below half of the round-trip time).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from multitracer.alignment.clocks import Float
 from multitracer.alignment.relation import Nominal, Relation
+from multitracer.model.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Interval:
     """Bounds of the correction of a source's nominal clock, in ns; infinite if nothing bounds it."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from multitracer.alignment.connections import Merged
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.trace import Trace
 
 
-@dataclass(frozen=True)
+@frozen
 class Log:
     """A log that is to be placed on the timeline.
 
@@ -28,7 +29,7 @@ class Log:
     span_ns: tuple[int, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class Captures:
     """The captures that are on the timeline already.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from multitracer.alignment.anchors import Anchors
 from multitracer.alignment.clocks import Int
 from multitracer.alignment.voting import Stretches, Vote, agreeing, vote
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 
 # A packet is handed to the host within this after its last frame; only to find, not to bound.
@@ -28,7 +29,7 @@ _GROUP = 50e-6  # skews that are looked at together before each by itself
 _SKEWS = np.concatenate([[0.0], *([s, -s] for s in np.arange(1, 41) * 12.5e-6)])
 
 
-@dataclass(frozen=True)
+@frozen
 class Packets:
     """Packets at a capture, on the reference timeline: towards the link and out of it; rows of its table.
 
@@ -58,7 +59,7 @@ class Packets:
         return cls(t[into], into, t[out], out)
 
 
-@dataclass(frozen=True)
+@frozen
 class Located:
     """Pairs found in a stretch of the log."""
 
@@ -70,7 +71,7 @@ class Located:
     voters: int
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stretch:
     """A part of the log by record numbers, and the shift that holds in it."""
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from multitracer.alignment.clocks import Fit, Int, Piece, Points, apply_pieces
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
 _BACKWARDS_NS = 20_000_000  # times of a log with several writers may run backwards by less than this
 NO_TIMES: Int = np.empty(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pairs:
     """Pairs of times, one on each clock, with the record numbers in both files."""
 

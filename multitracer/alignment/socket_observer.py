@@ -8,7 +8,7 @@ upon an arrival. So a link log and the counters of `ss` can be joined to it with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.linksearch import Packets
 from multitracer.alignment.relation import Relation
 from multitracer.model import schema
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.trace import Flow, Trace
 
 _FEW = 8
 
 
-@dataclass(frozen=True)
+@frozen
 class SocketObserver:
     """What one socket of a kernel log saw.
 

@@ -13,11 +13,11 @@ that nobody guesses).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 from multitracer.model.trace import Trace
 
@@ -46,7 +46,7 @@ class Same(NamedTuple):
     packets: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SingleCapture:
     """A connection that one capture has and another one has not, or names differently.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
 _MAX_PAIRS = 2_000_000
@@ -67,7 +67,7 @@ class Vote:
         return f"<Vote [{self.low_ns}, {self.high_ns}] {self.votes} of {self.voters}, next {self.second}>"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Kind:
     """Events that vote, in order, and what they vote by."""
 
@@ -186,7 +186,7 @@ def _deciding(kinds: list[_Kind], base: int, wanted: int) -> Stretches | None:
     return bins.stretches(most >= _DISTINCT * sure, kinds, base)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Bins:
     """Shifts in bins: the votes that touch a bin are at least as many as any shift in it has.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from multitracer.layers.tcp.hops import captures_along
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.frozen import frozen
 from multitracer.model.schema import Schema
 from multitracer.model.schema.results import NEEDS, REPEATS, SEGMENT_FATES
 from multitracer.model.table import Array, Table
@@ -169,7 +169,7 @@ def _not_whole(known: AllFates) -> FlowBatch:
     return FlowBatch(table, known.sent.of[rows], len(known))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Earlier:
     """The earlier copies of one piece."""
 
@@ -179,7 +179,7 @@ class _Earlier:
     certain: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pieces:
     """All pieces, and how to find those of a flow that begin near a byte: by where they are on one line."""
 

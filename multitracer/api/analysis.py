@@ -30,4 +30,4 @@ class Analysis(Answers):
         """
         from multitracer.api.drawing import draw
 
-        return draw({"": self}, kind, path, **options)
+        return draw({"": (self.measurement, self.results)}, kind, path, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -240,3 +240,38 @@ def answers(
             progress(done, len(steps), name)
         results[name] = answer(known, name, measurement, results)
     return {name: results[name] for name in known if name in wanted}
+
+
+class WhenAsked(Mapping[str, Result]):
+    """The results of all analyzers that arise, each made when it is looked up, and what it needs before it.
+
+    A figure looks up a few of them: it does not wait for the others.
+
+    Parameters
+    ----------
+    measurement : Timeline
+    """
+
+    def __init__(self, measurement: Timeline) -> None:
+        self._measurement = measurement
+        self._known = registry.analyzers()
+        self._names = [name for name in self._known if arises(self._known, name, measurement)]
+        self._made: dict[str, Result] = {}
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            for step in order(self._known, [name]):
+                if step not in self._made:
+                    self._made[step] = answer(self._known, step, self._measurement, self._made)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

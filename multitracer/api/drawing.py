@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer import registry
+from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
-from multitracer.output.results import Answers
+from multitracer.model.timeline import Timeline
 
 
 def draw(
-    analyses: Mapping[str, Answers],
+    answered: Mapping[str, tuple[Timeline, Mapping[str, Result]]],
     kind: str,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -23,8 +24,9 @@ def draw(
 
     Parameters
     ----------
-    analyses : mapping of str to Answers
-        By the name that the figure gives each; one, under any name, for figures that do not compare.
+    answered : mapping of str to (Timeline, mapping of str to Result)
+        Measurements and their results by the name that the figure gives each; one, under any name, for
+        figures that do not compare.
     kind, path, interactive, **options
         As `multitracer.plot` takes them.
 
@@ -44,7 +46,7 @@ def draw(
     from multitracer.plots import plot as drawing
 
     content, look = drawing.split_options(options)
-    subjects = [drawing.Subject(name, one.measurement, one.results) for name, one in analyses.items()]
+    subjects = [drawing.Subject(name, *one) for name, one in answered.items()]
     built = drawing.build(known[kind], subjects, content)
     if interactive:
         from multitracer.plots.bokeh import page

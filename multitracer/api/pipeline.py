@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from multitracer import registry
 from multitracer.api.analysis import Analysis
-from multitracer.api.answering import FULL_KEEPS, answers
+from multitracer.api.answering import FULL_KEEPS, WhenAsked, answers
 from multitracer.api.measurement import Measurement
 from multitracer.model.errors import (
     Issue,
@@ -349,8 +349,8 @@ def plot(
     Parameters
     ----------
     subject : Measurement or Analysis, or a mapping of names to several of them
-        A measurement is analysed first: the figure marks verdicts and resets. Several go into one figure by
-        plots that compare (``compare``, ``cdf``, ``utilization``).
+        Of a measurement those questions are answered that the figure marks: verdicts, resets. Several go into
+        one figure by plots that compare (``compare``, ``cdf``, ``utilization``).
     kind : str
         Name of the plot, or its alias (``figure-8`` for ``reset-gaps``).
     path : str or path-like, optional
@@ -375,8 +375,11 @@ def plot(
     from multitracer.api.drawing import draw
 
     given = subject if isinstance(subject, Mapping) else {"": subject}
-    analyses = {name: one if isinstance(one, Analysis) else analyze(one) for name, one in given.items()}
-    return draw(analyses, kind, path, interactive=interactive, **options)
+    answered = {
+        name: (one.measurement, one.results) if isinstance(one, Analysis) else (one, WhenAsked(one))
+        for name, one in given.items()
+    }
+    return draw(answered, kind, path, interactive=interactive, **options)
 
 
 def _without(path: str, message: str) -> str:

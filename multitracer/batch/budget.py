@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from multitracer.model.frozen import frozen
 
 CAUSES: dict[str, str] = {
     "application": "the application wrote or read nothing",
@@ -23,7 +24,7 @@ CAUSES: dict[str, str] = {
 _ITSELF = ("application", "receiver_window", "bandwidth", "handshake", "unknown")
 
 
-@dataclass(frozen=True)
+@frozen
 class Budget:
     """One measurement: what its transfers took, by cause.
 

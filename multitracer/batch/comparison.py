@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer.batch.rows import DECLARED, OF_MEASUREMENT
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 
 RESAMPLES = 4000
 METRICS = (
@@ -17,7 +17,7 @@ METRICS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One metric before and after.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from multitracer.batch.budget import CAUSES, Budget
 from multitracer.batch.comparison import Change
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ SLOWED_BY_ROUND_TRIPS = ("receiver_window", "congestion_window", "losses", "hand
 Verdict = Literal["slower", "faster", "no difference shown", "too few runs", "one measurement each"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CauseChange:
     """The time of one cause before and after, for the same number of bytes.
 
@@ -59,7 +60,7 @@ class CauseChange:
     high_s: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Set:
     """One side of a comparison.
 
@@ -87,7 +88,7 @@ class Set:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """Two sets of measurements compared.
 
@@ -278,7 +279,7 @@ def difference(before: Sequence[Budget], after: Sequence[Budget], paths: tuple[s
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Means:
     seconds: Floats
     log_rtt: Floats

@@ -6,17 +6,18 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from multitracer.batch import guard
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
+from multitracer.model.processes import cores
 
 RETRIES = 3
 
 Run = Callable[[guard.Job, guard.Job], guard.Outcome]
 
 
-@dataclass(frozen=True)
+@frozen
 class Where:
     """The choice.
 
@@ -41,11 +42,6 @@ class Where:
     def workers_here(self) -> int:
         """Processes that share the memory of this machine."""
         return self.dask or self.processes or cores()
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_memory_bytes(workers: int) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from multitracer.batch.pairing import groups
 from multitracer.batch.storage import filesystem, is_remote
 from multitracer.model.errors import MultiTracerError, UnreadableFile
+from multitracer.model.frozen import frozen
 from multitracer.reading.discovery import SETTINGS_FILE
 
 HEAD_BYTES = 65536
@@ -20,7 +20,7 @@ RECORD_FOLDER = "frames"
 """Where a run of the lab keeps a second record of its link, so that no frame is counted twice."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Unit:
     """One measurement to be analysed.
 
@@ -43,7 +43,7 @@ class Unit:
     whole: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Unread:
     """A file or directory that could not be looked into, or belongs to no measurement."""
 
@@ -51,7 +51,7 @@ class Unread:
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """What a tree holds."""
 

@@ -6,18 +6,18 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer.batch.rows import COLUMNS
 from multitracer.model.errors import UnreadableFile, UsageError
+from multitracer.model.frozen import frozen
 
 _LEADING = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*?)[=_.-]?\(")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
-@dataclass(frozen=True)
+@frozen
 class NamePattern:
     """A parameter, or several, in the names of measurements."""
 

@@ -6,12 +6,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from multitracer.batch.rows import COLUMNS, NUMERIC
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 
 _WRITTEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*)\s*(<=|>=|<|>|=)\s*(.+?)\s*")
 _BREAKS: dict[str, Callable[[float, float], bool]] = {
@@ -22,7 +22,7 @@ PERCENT = frozenset({"utilization", "utilization_low", "utilization_high", "idle
 """Shares that a rule gives in percent, as the pages do."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """What no measurement may show.
 
@@ -44,7 +44,7 @@ class Rule:
     value: float | str
 
 
-@dataclass(frozen=True)
+@frozen
 class Broken:
     """A rule that a measurement broke; `measurement` is empty for one about the whole batch."""
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
 
 from multitracer.api.pcapfilter import compiled
@@ -22,11 +22,12 @@ from multitracer.batch.rules import Rule, parse_rule
 from multitracer.batch.storage import LocalStore, is_remote, store
 from multitracer.model.declared import points_of, with_points
 from multitracer.model.errors import NothingToRead, UnreadableFile, UsageError
+from multitracer.model.frozen import frozen
 
 Pages = Literal["all", "flagged", "none"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """What to do with the measurements; see `batch`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from multitracer.batch.budget import Budget, budgets
@@ -15,6 +15,7 @@ from multitracer.batch.rows import COLUMNS, record_of
 from multitracer.batch.run import batch
 from multitracer.batch.storage import is_remote, store
 from multitracer.model.errors import NothingToRead
+from multitracer.model.frozen import frozen
 
 FACTORS = (
     "goodput_bps", "rtt_base_ms", "rtt_mean_ms", "bottleneck_bps", "retransmissions", "timeouts",
@@ -25,7 +26,7 @@ FACTORS = (
 MOST_LEFT_OUT = 20
 
 
-@dataclass(frozen=True)
+@frozen
 class _Side:
     rows: Sequence[Mapping[str, Any]]
     failed: tuple[str, ...]

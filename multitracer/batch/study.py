@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from multitracer.batch.rows import OF_MEASUREMENT
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 
 if TYPE_CHECKING:
     from multitracer.plots.panel import Figure
@@ -19,7 +19,7 @@ SIZE = (11.0, 6.2)
 """Inches of a study's figure."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """The runs of one combination of parameters.
 
@@ -49,7 +49,7 @@ class Cell:
     deviation: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Pivot:
     """A study.
 

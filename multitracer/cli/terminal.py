@@ -64,5 +64,8 @@ class Console(RichConsole):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable."""
         for segment in super().render(renderable, options):
-            clean: Any = segment if segment.control else segment._replace(text=visible(segment.text))
-            yield clean
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                clean: Any = segment._replace(text=visible(segment.text))
+                yield clean

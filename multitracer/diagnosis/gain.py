@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from multitracer.model.frozen import frozen
 
 DEFINITION = (
     "a cost is how much sooner the transfer would have been complete without the cause; all costs together "
@@ -33,7 +34,7 @@ HIDDEN = 0.1
 """Two measurements of a full link's rate differ by up to this part."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Loss:
     """How much longer a transfer took than the link needed.
 
@@ -61,7 +62,7 @@ class Loss:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """What a cause may have cost.
 
@@ -85,7 +86,7 @@ class Claim:
     certain: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class Cost:
     """What a cause cost, and between which bounds."""
 

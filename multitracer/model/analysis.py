@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """The answer to one question.
 
@@ -44,7 +45,7 @@ def summary_of(results: Mapping[str, Result], name: str) -> dict[str, Any]:
     return {} if found is None or found.inconclusive is not None else found.summary
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchColumn:
     """A column of a batch's summary that an analyzer fills.
 
@@ -70,7 +71,7 @@ class BatchColumn:
     numeric: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class Analyzer:
     """One question.
 

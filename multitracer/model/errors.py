@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from multitracer.model.frozen import frozen
 
 Severity = Literal["info", "warning", "error"]
 
@@ -53,7 +54,7 @@ class IssueKind(NamedTuple):
     advice: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Issue:
     """Damage or doubt found while reading or aligning; the data around it is kept.
 

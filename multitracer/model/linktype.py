@@ -7,8 +7,10 @@ the same: they ask the link type what a row means, and what its log could not kn
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from multitracer.model.frozen import frozen
 
 Unit = Literal["stream", "packet", "segment"]
 Acknowledgement = Literal["cumulative", "frame", "block", "status", "none"]
@@ -18,7 +20,7 @@ Fact = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkType:
     """One kind of link, seen by one kind of log.
 

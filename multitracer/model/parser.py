@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from multitracer.model.frozen import frozen
 from multitracer.model.trace import Layer, Trace
 
 
-@dataclass(frozen=True)
+@frozen
 class Parser:
     """One file format.
 

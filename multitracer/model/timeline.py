@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from multitracer.model.errors import Issue, UsageError
+from multitracer.model.frozen import frozen
 from multitracer.model.lazy import np
 from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
@@ -21,7 +22,7 @@ FAR_NS = 2**62
 Grade = Literal["reference", "exact", "accurate", "approximate", "assumed", "unjoined"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Clock:
     """How one source's clock maps to the reference timeline.
 
@@ -70,7 +71,7 @@ class Clock:
         return self.uncertainty_ns + drift + sum(abs(int(step["offset_change_ns"])) for step in doubts)
 
 
-@dataclass(frozen=True)
+@frozen
 class Connection:
     """One TCP connection of the measurement, however many captures saw it.
 

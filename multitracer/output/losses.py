@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from multitracer.model.frozen import frozen
 
 _TIMESTAMPS_BYTES = 12
 _FULL = 0.5
 
 
-@dataclass(frozen=True)
+@frozen
 class LossBounds:
     """Data segments of one connection that were lost, as far as one capture proves it.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from multitracer.model.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class PathRtt:
     """Round trip of the whole path, in milliseconds.
 
@@ -73,7 +74,7 @@ def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
     return None if small else queue
 
 
-@dataclass(frozen=True)
+@frozen
 class UsualRtt:
     """What stands for the RTT of a connection where there is room for one number.
 

@@ -6,10 +6,11 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.plots.panel import Axis, Figure, Marks, Panel, Pieces, Role, Series, Spans
 
 StyleName = Literal["screen", "paper", "slide"]
@@ -39,7 +40,7 @@ STYLES: dict[StyleName, Style] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Appearance:
     """What the user may set of the drawing; all of it is optional.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from multitracer.model.frozen import frozen
 
 Floats = npt.NDArray[np.float64]
 
@@ -13,7 +13,7 @@ FINER = (1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 200.0, 400.0, 1000.0)
 APART = 0.6  # least distance of two ticks, in steps
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Fold:
     """Stretches of time that are drawn short, as if the paper were folded there.
 

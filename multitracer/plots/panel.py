@@ -6,12 +6,13 @@ All x values are seconds from the first TCP event; `Figure.t0_ns` makes them abs
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.frozen import frozen
 from multitracer.plots.fold import Floats, Fold
 
 Integers = npt.NDArray[np.int64]
@@ -87,7 +88,7 @@ Role = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis:
     """An axis: what it shows and in which unit ("" for a pure number); `words` stand at 0, 1, 2 ..."""
 
@@ -99,7 +100,7 @@ class Axis:
         return f"{self.label} [{self.unit}]" if self.unit else self.label
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Series:
     """One curve or cloud of points.
 
@@ -148,7 +149,7 @@ class Series:
         return self.label if len(self.x) and self.x[0] <= window[1] and self.x[-1] >= window[0] else ""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Marks:
     """Places of one kind that must be seen: never decimated away.
 
@@ -188,7 +189,7 @@ class Marks:
         return f"{self.label} ({count:,})" if count and self.label else ""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Spans:
     """Times during which something held.
 
@@ -233,7 +234,7 @@ class Spans:
         return f"{self.label} ({count}{duration_words(float(lengths.mean()))})"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Pieces:
     """Straight pieces, each from (x, y) to (x_end, y_end): data bars, a packet's way, dimension lines.
 
@@ -279,7 +280,7 @@ class Pieces:
         return f"{self.label} ({count:,})" if count and self.label else ""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Panel:
     """One coordinate system; all panels of a figure share the time axis.
 
@@ -349,7 +350,7 @@ class Panel:
         return (low if self.zero and low == 0.0 else low - margin), high + margin
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Figure:
     """Panels over one time axis, with the words around them.
 

@@ -6,11 +6,12 @@ import difflib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 from multitracer.plots.appearance import Appearance
 from multitracer.plots.folding import folded
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MOST_OFFSET_BYTES = 2**40  # far beyond what any figure has room for
 
 
-@dataclass(frozen=True)
+@frozen
 class PlotOptions:
     """What the user may set; every plot accepts all of it and uses what applies.
 
@@ -82,7 +83,7 @@ class Subject(NamedTuple):
     results: Mapping[str, Result]
 
 
-@dataclass(frozen=True)
+@frozen
 class Plot:
     """One kind of figure.
 

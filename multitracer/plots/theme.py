@@ -6,9 +6,9 @@ distinction a second time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from multitracer.model.frozen import frozen
 from multitracer.plots.panel import Role
 
 ThemeName = Literal["light", "dark"]
@@ -17,7 +17,7 @@ ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """How a role is drawn.
 
@@ -45,7 +45,7 @@ class Look:
     alpha: float = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Theme:
     """Ground, ink and the looks of all roles."""
 

@@ -14,9 +14,9 @@ import os
 import re
 import subprocess
 import time
-from dataclasses import dataclass
 from typing import Any
 
+from multitracer.model.frozen import frozen
 from multitracer.record.host import installed
 from multitracer.record.system import Process, spawn, stop
 
@@ -38,7 +38,7 @@ def looks_cellular(interface: str) -> bool:
     return bool(_NAMES.fullmatch(interface))
 
 
-@dataclass(frozen=True)
+@frozen
 class Modem:
     """A modem of this host.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from multitracer.model.frozen import frozen
 from multitracer.record import tracing
 from multitracer.record.host import installed, interface_index, is_wireless
 from multitracer.record.modem import MMCLI, Modem, find, looks_cellular
@@ -21,7 +22,7 @@ NO_LINK = "none"
 """Source of the link of an interface that has none of its own to ask: nothing is lost."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """One source of a recording.
 
@@ -54,7 +55,7 @@ class Source:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """All sources of a recording on one interface.
 

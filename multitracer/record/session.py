@@ -15,6 +15,7 @@ from typing import Any
 
 from multitracer.linux.interrupt import Interrupt
 from multitracer.model import toml
+from multitracer.model.frozen import frozen
 from multitracer.record import host, plan as planning, sampling, tracing
 from multitracer.record.capturing import Capturing
 from multitracer.record.modem import Asking
@@ -33,7 +34,7 @@ _SAMPLE_S = 0.02  # a sample is of so much time after its stamp, or as long as t
 _RESERVE_BYTES = 16 << 20  # left free on the disk
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """How to record.
 

@@ -14,9 +14,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from multitracer.model.frozen import frozen
 from multitracer.record.system import Process, RecordError, mount, spawn, stop, unmount, words_of
 
 TRACEFS = "/sys/kernel/tracing"
@@ -78,7 +78,7 @@ class Choice(NamedTuple):
     there: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Tracefs:
     """The trace file system.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.findings.rules import RULES
+from multitracer.model.frozen import frozen
 from multitracer.output import costs
 from multitracer.output.costs import SAID_S
 from multitracer.output.evidence import records
@@ -21,7 +21,7 @@ MOST_PLACES = 8
 """Places of one fact that can be gone to; its table has all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Fact:
     """One sentence of the diagnosis.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
+from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 from multitracer.plots.bokeh import page
 from multitracer.plots.bokeh.facts import describer
@@ -26,7 +26,7 @@ SOON = 200_000
 """Rows of a layer that a browser unpacks in some hundredths of a second, while its reader waits for it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Interactive:
     """Pieces of the page.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 
+from multitracer.model.frozen import frozen
 from multitracer.report.markup import Markup, tag
 from multitracer.report.page_text import duration
 
@@ -12,7 +12,7 @@ MOST_ROWS = 500
 """Rows of one table that the page holds; the note below it says where the rest is."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Number:
     """A cell that is sorted by its value, whatever its words."""
 
@@ -23,7 +23,7 @@ class Number:
 Cell = str | Number
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """Cells, and the stretch of time that the row is about."""
 

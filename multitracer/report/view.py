@@ -7,16 +7,17 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer import registry
 from multitracer.model.derived import plain
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.plots.folding import find, with_corners
+from multitracer.plots.painters import Begin, here
 from multitracer.plots.plot import PlotOptions
 from multitracer.report.explanations import explanations
 from multitracer.report.facts import facts
@@ -36,7 +37,7 @@ CONNECTIONS = 5_000
 """A page shows so many at most: of more, the worst and those with most data."""
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """The pieces of one choice.
 
@@ -87,6 +88,7 @@ def view_of(
     most_points: int = MOST_POINTS,
     most_explanations: int = 0,
     first: bool = False,
+    begin: Begin = here,
 ) -> View:
     """Make a view of an analysis.
 
@@ -103,6 +105,8 @@ def view_of(
         Explanations that it still bears.
     first : bool
         The page opens with this view.
+    begin : callable
+        Begins a picture, which is waited for when the figure is done.
     """
     contract = analysis.contract(CONNECTIONS)
     if len(contract["connections"]) > CONNECTIONS:
@@ -114,6 +118,7 @@ def view_of(
             figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
     drawn, stills = None, Markup("")
     if figure is not None:
+        pictures = reset_gaps(analysis, contract, plot, begin)
         fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))
         drawn = interactive(
             analysis.measurement,
@@ -125,7 +130,7 @@ def view_of(
             most=most_points,
             first=first,
         )
-        stills = reset_gaps(analysis, contract, plot)
+        stills = pictures()
     found = facts(contract)
     return View(
         key,

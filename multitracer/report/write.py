@@ -9,6 +9,7 @@ from pathlib import Path
 from multitracer.model.complete_files import completed
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
+from multitracer.plots.painters import Begin, here
 from multitracer.report.document import document
 from multitracer.report.explanations import MOST_OF_ONE
 from multitracer.report.interactive import MOST_POINTS
@@ -23,6 +24,7 @@ def render(
     title: str | None = None,
     fold_s: float | None = None,
     each: Iterable[Answers] = (),
+    begin: Begin = here,
 ) -> str:
     """The page as text.
 
@@ -36,6 +38,9 @@ def render(
         what is longer than a twenty-fifth of it.
     each : iterable of Answers
         Connections of it, each analysed alone, among which the reader may choose.
+    begin : callable
+        Begins a picture: here when it is needed, or in another process meanwhile
+        (`multitracer.plots.painters.Painters`).
 
     Returns
     -------
@@ -44,12 +49,12 @@ def render(
     """
     import multitracer
 
-    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE, first=True)]
+    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE, first=True, begin=begin)]
     points = MOST_POINTS - views[0].kept
     share = min(max(MOST_EXPLANATIONS // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
     for one in each:
         key = str(one.measurement.connections[0].index)
-        view = view_of(one, key, fold_s, most_points=points, most_explanations=share)
+        view = view_of(one, key, fold_s, most_points=points, most_explanations=share, begin=begin)
         points -= view.kept
         views.append(view)
     left_out = max(len(analysis.measurement.connections) - (len(views) - 1), 0)
@@ -62,6 +67,7 @@ def write(
     title: str | None = None,
     fold_s: float | None = None,
     each: Iterable[Answers] = (),
+    begin: Begin = here,
 ) -> None:
     """Write the page.
 
@@ -72,7 +78,7 @@ def write(
         The file.
     title : str, optional
         None: made of the names of files.
-    fold_s, each
+    fold_s, each, begin
         As for `render`.
 
     Raises
@@ -80,7 +86,7 @@ def write(
     UsageError
         The file cannot be written.
     """
-    write_text(path, render(analysis, title, fold_s, each))
+    write_text(path, render(analysis, title, fold_s, each, begin))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

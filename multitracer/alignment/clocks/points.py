@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.frozen import frozen
+
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 Grade = Literal["accurate", "approximate"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Points:
     """Constraints of one kind.
 
@@ -63,7 +64,7 @@ class Points:
         return Points(self.t_ns[mask], self.value_ns[mask], self.order[mask])
 
 
-@dataclass(frozen=True)
+@frozen
 class ClockLine:
     """``t_reference = t + offset_ns + skew * (t - origin_ns)``; skew in ns per ns."""
 
@@ -94,7 +95,7 @@ class ClockLine:
         return ClockLine(self.origin_ns, self.offset_ns + by_ns, self.skew)
 
 
-@dataclass(frozen=True)
+@frozen
 class Piece:
     """A line that holds from a record of the source on, with the bound of its error over its span.
 
@@ -112,7 +113,7 @@ class Piece:
     skew_bound: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Fit:
     """How one clock maps to another.
 

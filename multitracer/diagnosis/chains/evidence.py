@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,8 +61,7 @@ class Repeats:
         return words
 
 
-@dataclass(frozen=True, eq=False)
-class Episode:
+class Episode(NamedTuple):
     """One loss recovery of a sender: everything that it sent again until all was acknowledged.
 
     Attributes
@@ -73,12 +71,22 @@ class Episode:
         Everything that the connection sent again.
     begin, end : int
         The rows of the episode.
+    start_ns, end_ns : int
+        The first and the last retransmission.
+    copy_ns : int
+        When the first byte sent again had last been sent before.
+    first_record : int
+        The packet that was sent again first.
     """
 
     conn: int
     of: Repeats
     begin: int
     end: int
+    start_ns: int
+    end_ns: int
+    copy_ns: int
+    first_record: int
 
     def values(self, name: str) -> array[int]:
         """A column of its rows."""
@@ -92,26 +100,6 @@ class Episode:
     def causes(self) -> list[str]:
         """Why each of its segments was sent again."""
         return self.of.causes[self.begin : self.end]
-
-    @property
-    def copy_ns(self) -> int:
-        """When the first byte sent again had last been sent before."""
-        return self.start_ns - max(int(self.of.values("since_sent_ns")[self.begin]), 0)
-
-    @property
-    def start_ns(self) -> int:
-        """The first retransmission."""
-        return int(self.of.values("t_ns")[self.begin])
-
-    @property
-    def end_ns(self) -> int:
-        """The last retransmission."""
-        return int(self.of.values("t_ns")[self.end - 1])
-
-    @property
-    def first_record(self) -> int:
-        """The packet that was sent again first."""
-        return int(self.of.values("record")[self.begin])
 
     @property
     def duplicate(self) -> int:
@@ -173,7 +161,7 @@ class Evidence:
         """Loss recoveries of the senders of the data, in time order."""
         rows = self.m.table("retransmissions")
         rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
-        found = []
+        found: list[Episode] = []
         grouped = Grouped(rows["conn"], rows["dir"])
         for conn in sorted_unique(rows["conn"]).tolist():
             connection = self._connection(conn)
@@ -182,7 +170,7 @@ class Evidence:
             mine = Repeats(rows.where(grouped.rows(conn, connection.data_dir)))
             group = _together(mine, self.judged(conn, "spurious"))
             bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
-            found += [Episode(conn, mine, begin, end) for begin, end in pairwise(bounds)]
+            found += _episodes(conn, mine, bounds)
         return sorted(found, key=lambda one: one.start_ns)
 
     @cached_property
@@ -286,6 +274,15 @@ class Evidence:
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""
         return framemap.of(self.m).lines_of(span)
+
+
+def _episodes(conn: int, of: Repeats, bounds: Sequence[int]) -> Iterator[Episode]:
+    """Those of a connection, between the rows that begin one and behind the last."""
+    t_ns, since_ns, record = (of.values(name) for name in ("t_ns", "since_sent_ns", "record"))
+    for begin, end in pairwise(bounds):
+        start = t_ns[begin]
+        copy = start - max(since_ns[begin], 0)
+        yield Episode(conn, of, begin, end, start, t_ns[end - 1], copy, record[begin])
 
 
 def _together(repeats: Repeats, needless: Array) -> Array:

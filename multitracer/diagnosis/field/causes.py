@@ -8,10 +8,11 @@ a loss on the path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.receivers import paced_by_reader, window_fills_link
+from multitracer.model.frozen import frozen
 
 LOSS_SHARE = 0.001
 """From this share of segments lost on, a full link is named before its queue."""
@@ -31,7 +32,7 @@ FEW_NEEDLESS = 2
 SLOW_START = "idle_handshake_slow_start"
 
 
-@dataclass(frozen=True)
+@frozen
 class Cause:
     """A part of the time of a transfer, with its name.
 
@@ -57,7 +58,7 @@ class Cause:
         return self.seconds + self.ahead_s
 
 
-@dataclass(frozen=True)
+@frozen
 class Company:
     """What connections that queue at the same place show together.
 

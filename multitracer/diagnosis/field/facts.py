@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
+from multitracer.model.frozen import frozen
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
 from multitracer.output.rtt import HOST_MS, shown_queue
@@ -36,7 +36,7 @@ _IN_A_STANDSTILL = (
 """What a sender seems to wait for while its path stands still, the likeliest first."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelCounts:
     """What the sender's kernel counted.
 
@@ -55,7 +55,7 @@ class KernelCounts:
     refused: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Flow:
     """One connection that carried data, as its entry has it.
 

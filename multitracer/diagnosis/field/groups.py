@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
+from multitracer.model.frozen import frozen
 from multitracer.output.costs import SAID_S
 
 WORTH = 0.05
@@ -29,7 +30,7 @@ PACED = 0.4
 the rate of the receiver."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """What one cause did to the connections of a measurement.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from multitracer.diagnosis.field.facts import Flow
+from multitracer.model.frozen import frozen
 from multitracer.model.quantities import count, duration
 
 
-@dataclass(frozen=True)
+@frozen
 class Turns:
     """Where the time between requests and responses went, in seconds.
 

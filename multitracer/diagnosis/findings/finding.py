@@ -6,9 +6,10 @@ import math
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MOST_EVIDENCE = 12
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """One sentence.
 

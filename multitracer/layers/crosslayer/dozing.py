@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.layers import framemap
 from multitracer.layers.link.path import link_path
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
 Times = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldBack:
     """Packets to the data sender's station that waited for it to wake up, in the order of their arrival.
 

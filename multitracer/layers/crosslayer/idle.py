@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from multitracer.layers.link.path import LinkPath
 from multitracer.layers.link.waits import FOREVER, checkpoints, full_window, reset_ns
 from multitracer.layers.tcp.flow_batch import flows
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than, subtract, union
+from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 
 EVIDENCE = (
@@ -22,7 +21,7 @@ EVIDENCE = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Silence:
     """Times in which the sending entity put no data on the link, and what they were.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ from multitracer.layers.tcp.transit import Times
 from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -30,7 +30,7 @@ LEAST_APPLICATION = 0.01
 """Share of a transfer's time from which on an application paused at all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cause:
     """Why one idle phase was.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from multitracer.layers.framemap.placement import Entered, Placement, by_content
 from multitracer.layers.framemap.sizes import FRAMINGS, PLAIN, Framing
 from multitracer.layers.framemap.stream import Int, Stream, streams
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.model.schema.chains import PACKET_FRAMES, PACKET_SPANS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -21,7 +21,7 @@ _TRIALS = ((40, 12), (200, 4))
 _AGREED = 0.8
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameMap:
     """Segments and frames, both ways.
 

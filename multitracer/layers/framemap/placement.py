@@ -7,19 +7,20 @@ boundary is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from multitracer import native
 from multitracer.layers.framemap.sizes import PLAIN, Framing, Sizes, escape_rate, sizes
 from multitracer.layers.framemap.stream import Int, Stream
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
 _FLAG_NS = 1_000_000_000  # PPP drivers open a frame with a flag of its own after a second of silence
 
 
-@dataclass(frozen=True)
+@frozen
 class Anchors:
     """Stream offsets that end a packet.
 
@@ -35,7 +36,7 @@ class Anchors:
     high: Int
 
 
-@dataclass(frozen=True)
+@frozen
 class Placement:
     """Byte ranges of the packets that entered the stream.
 
@@ -141,7 +142,7 @@ def anchors(stream: Stream, rows: Int) -> Anchors:
     return Anchors(offset[order], low[order].astype(np.int64), high[order].astype(np.int64))
 
 
-@dataclass(frozen=True)
+@frozen
 class Entered:
     """Packets that entered the stream, and the anchors that hold them: the same for every framing.
 

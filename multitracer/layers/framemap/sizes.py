@@ -6,15 +6,14 @@ is found by trying (`multitracer.layers.framemap`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from multitracer import native
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Framing:
     """What a link makes of an IP packet.
 
@@ -101,7 +100,7 @@ FRAMINGS = (
 """Ways to be tried, the simplest first."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Sizes:
     """Bytes that packets take in the stream, in the order in which the link took them.
 

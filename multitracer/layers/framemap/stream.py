@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +14,7 @@ from multitracer.layers.link.sendings import sendings
 from multitracer.layers.tcp.losses import arrival_ns, queue_drops
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.errors import MultiTracerError
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.native import IpPacket
@@ -25,7 +24,7 @@ Int = npt.NDArray[np.int64]
 _LARGE = 256  # frames of links that cut a stream are smaller; larger ones hold packets
 
 
-@dataclass(frozen=True)
+@frozen
 class Stream:
     """What entered one end of the link, and what the link did with it.
 

@@ -6,12 +6,12 @@ before: it is handed to the device's queue, it is received, or it comes from a q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from multitracer.model import schema
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
@@ -25,7 +25,7 @@ _CUT_NS = 50_000_000  # a CPU that cuts a packet may be held up, but hardly for 
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
-@dataclass(frozen=True)
+@frozen
 class Elsewhere:
     """What could not be placed on the recorded interface.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.linktype import LinkType
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
@@ -19,7 +18,7 @@ _LAST_NS = np.iinfo(np.int64).max
 _MOST_SLOT_NS = 1 << 62  # more is the span of a damaged log, and no time can be added to it
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkPath:
     """The direction of the link that carries the TCP data.
 

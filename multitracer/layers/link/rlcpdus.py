@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
 NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
+@frozen
 class Direction:
     """One direction of a bearer; each table in order of time.
 

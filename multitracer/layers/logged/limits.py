@@ -10,10 +10,10 @@ Linux ``net/ipv4/tcp.c`` (tcp_get_info_chrono_stats); RFC 4898 (tcpEStatsPerfSnd
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from multitracer.layers.logged.flows import LoggedFlow, Samples
+from multitracer.model.frozen import frozen
 from multitracer.model.lazy import np
 from multitracer.model.table import Array
 
@@ -25,7 +25,7 @@ _FEW = 3
 Grade = Literal["kernel", "inferred"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Limit:
     """Shares of the time by what limited the sender.
 

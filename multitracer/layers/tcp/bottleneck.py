@@ -6,8 +6,6 @@ Packets pass it one after the other. One that was handed over at `t` and came ou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from multitracer.layers.tcp import flow_batch
@@ -18,6 +16,7 @@ from multitracer.model.arrays.intervals import Intervals, intersect, intervals, 
 from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -42,7 +41,7 @@ nothing behind the capture has that rate: they had passed the bottleneck before 
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Passage:
     """Packets with data of some connections through the bottleneck.
 
@@ -65,7 +64,7 @@ class Passage:
     basis: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Bottleneck:
     """The bottleneck of a transfer.
 

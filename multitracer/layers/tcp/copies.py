@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Flags, FlowBatch, GroupedSearch, Times
+from multitracer.model.frozen import frozen
 
 MOST_PACKETS = 4_000_000
 
 
-@dataclass(frozen=True)
+@frozen
 class PathPackets:
     """Packets of (super-)segments as they were on the path.
 

@@ -8,7 +8,6 @@ packet.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ from multitracer.layers.tcp.flow_batch import (
     valid_acks,
 )
 from multitracer.model.arrays.unique import sorted_difference, sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -32,7 +32,7 @@ LOST, ARRIVED, DAMAGED, UNKNOWN = range(4)
 NEVER = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True)
+@frozen
 class Fates:
     """One direction of one connection; pieces are packets as they were on the path (offload taken apart).
 
@@ -88,7 +88,7 @@ class Fates:
         return fate, last, certain, arrived_bytes
 
 
-@dataclass(frozen=True)
+@frozen
 class AllFates:
     """One direction of many connections that both captures have.
 

@@ -47,6 +47,11 @@ def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Ite
         yield some
 
 
+def one_batch(m: Timeline, connections: Sequence[Connection]) -> bool:
+    """Whether connections are all of the timeline, and one batch: what is found of it is small to keep."""
+    return len(connections) == len(m.connections) and len(m.table("segments")) <= _ROWS
+
+
 def _by_connection(m: Timeline) -> Times:
     """How many segments each connection has."""
     conn = m.table("segments")["conn"]

@@ -12,6 +12,7 @@ from multitracer.layers.link.path import LinkPath
 from multitracer.layers.tcp.copies import equal, from_last
 from multitracer.layers.tcp.flow_batch import FlowBatch, single_flow
 from multitracer.layers.tcp.transit import Flags, Times, damaged, data_at, ignored
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -19,7 +20,7 @@ _SAME = ("seq", "ack", "length", "flags", "ip_id")  # what copies of a segment h
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it
 
 
-@dataclass(frozen=True)
+@frozen
 class Losses:
     """Segments of one direction that the capture at its source has and the one at its destination has not.
 
@@ -46,7 +47,7 @@ class Losses:
         return np.asarray((self.after_ns <= end_ns) & (self.before_ns > start_ns), dtype=np.bool_)
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueDrop:
     """A line of the log that says that a queue dropped a packet, and the segment that it was.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from multitracer import native
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -43,7 +44,7 @@ def _hashed(key: int, version: int) -> bytes:
     return hashlib.sha1(raw, usedforsecurity=False).digest() if version == 0 else hashlib.sha256(raw).digest()
 
 
-@dataclass(frozen=True)
+@frozen
 class Subflow:
     """A connection of a transfer.
 
@@ -90,7 +91,7 @@ class Transfer:
         ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """All transfers of a measurement.
 
@@ -172,7 +173,7 @@ def _opened(conn: int, rows: Table) -> Transfer:
     return Transfer(version, keys, [Subflow(conn, False, opener == 1, False)])
 
 
-@dataclass(frozen=True)
+@frozen
 class Carried:
     """What a subflow carried one way.
 
@@ -270,7 +271,7 @@ def _leaving(connection: Connection) -> int:
     return connection.leaving if connection.leaving >= 0 else connection.data_dir
 
 
-@dataclass(frozen=True)
+@frozen
 class _Mapped:
     """New bytes of a subflow, and its mappings sorted by the first byte that each covers."""
 

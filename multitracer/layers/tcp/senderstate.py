@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +13,14 @@ from multitracer.layers.tcp.flow_batch import (
     GroupedSearch,
     Times,
     highest,
+    one_batch,
     payload,
     valid_acks,
 )
 from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.schema.tcp import CAUSES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -28,7 +29,7 @@ _PROBES = tuple(CAUSES.index(word) for word in ("tail_loss_probe", "unneeded_pro
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
 
 
-@dataclass(frozen=True)
+@frozen
 class SenderState:
     """One connection at its sender.
 
@@ -118,7 +119,7 @@ class SenderState:
         return int(self.repeats_ns[row]) if row >= 0 else None
 
 
-@dataclass(frozen=True)
+@frozen
 class SenderStates:
     """Senders of many connections, each as `SenderState` has it; columns are those of all, one by one.
 
@@ -198,6 +199,14 @@ def sender_states(
     """
     if m.snd is None:
         return None
+    if one_batch(m, connections):  # several questions ask for it
+        every = m.once("sender_states", lambda: _states(m, connections, answered=False))
+        if every is None or not answered or (every.acks.sizes > 0).all():
+            return every
+    return _states(m, connections, answered=answered)
+
+
+def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -> SenderStates | None:
     spans, sending = spans_of(m, connections)
     data, acks = payload(m, connections, m.snd), valid_acks(m, connections, m.snd)
     chosen = np.flatnonzero(sending & (acks.sizes > 0) if answered else sending)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from multitracer.layers.tcp.bottleneck import STILL_NS
 from multitracer.layers.tcp.flow_batch import Flags, Times
 from multitracer.layers.tcp.transit import data_at, valid_acks
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -27,7 +27,7 @@ _LEAST_TICKS = 100
 _FIN, _SYN = 0x01, 0x02
 
 
-@dataclass(frozen=True)
+@frozen
 class Standstill:
     """A time in which nothing moved.
 

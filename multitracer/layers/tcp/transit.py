@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -19,7 +19,7 @@ ANSWER_NS = 100_000_000
 """A receiver answers data out of order at once; its capture shows the answer within this."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Delivery:
     """In-order delivery to the receiving TCP.
 
@@ -102,6 +102,12 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
     carrying : array of bool, shape (len(connections),)
         Which connections have data; the spans of the others mean nothing.
     """
+    if flow_batch.one_batch(m, connections):
+        return m.once("spans_of", lambda: _spans_of(m, connections))
+    return _spans_of(m, connections)
+
+
+def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
     source = near_sender(m)
     data = flow_batch.payload(m, connections, source)
     carrying = data.sizes > 0

@@ -7,17 +7,17 @@ take seconds. Rows are grouped by connection, and values are compared within a c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, flows, valid_acks
 from multitracer.layers.tcp.transit import near_sender
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
 
-@dataclass(frozen=True)
+@frozen
 class TwoWay:
     """Data and ACKs of a batch of connections, each from the capture nearest to its data sender.
 

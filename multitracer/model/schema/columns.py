@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from multitracer.model.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """One column of a table."""
 
@@ -17,7 +19,7 @@ class Column:
     categories: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Schema:
     """A table's columns in order."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from multitracer import native
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.frozen import frozen
 from multitracer.model.lazy import np
 from multitracer.model.linktype import rlc, seen_by
 from multitracer.model.table import Table
@@ -24,7 +24,7 @@ _SHOWN = 20
 _KIND = 2
 
 
-@dataclass(frozen=True)
+@frozen
 class Bearer:
     """Rows of one bearer, in the order of the log.
 
@@ -52,7 +52,7 @@ Bearers = dict[tuple[int, str], Bearer]
 """By number of the terminal and name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """The bearer that measurement.toml asks for, and who wrote the log."""
 

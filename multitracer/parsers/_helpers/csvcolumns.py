@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from multitracer.model import fileoptions, schema
 from multitracer.model.errors import CorruptTrace, UsageError
+from multitracer.model.frozen import frozen
 
 LONG = ("time", "name", "value")
 FRAME_WORDS = ("entity", "action", "kind", "cause")
@@ -24,7 +24,7 @@ STATES = {
 _TIMES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """A column of `tcp_states` as a file has it: ``column = value * factor``, in bytes if `per_mss`."""
 
@@ -86,7 +86,7 @@ def time_digits(name: str) -> int | None:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """How a file is laid out.
 

@@ -6,10 +6,10 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from multitracer import native
 from multitracer.model.errors import CorruptTrace
+from multitracer.model.frozen import frozen
 from multitracer.parsers._helpers.csvmap import separator_of, table
 from multitracer.parsers._helpers.timestamps import ISO, NUMBERS, forms_of
 
@@ -44,7 +44,7 @@ _MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _UNITS = {"rsrp": "dbm", "rssi": "dbm", "rsrq": "db", "sinr": "db", "snr": "db"}
 
 
-@dataclass(frozen=True)
+@frozen
 class _Guess:
     """A series of the map that is to be printed."""
 

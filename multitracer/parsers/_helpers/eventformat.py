@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from multitracer.model.frozen import frozen
 
 _MOST_FIELDS = 256
 _LARGEST = 1 << 16
@@ -27,7 +28,7 @@ _PRINT = re.compile(r"^print fmt:\s*(.*)\Z", re.MULTILINE | re.DOTALL)
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     """A field of an event.
 
@@ -93,7 +94,7 @@ class Field:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class EventFormat:
     """One tracepoint as its format file has it.
 

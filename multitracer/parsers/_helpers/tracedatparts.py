@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from multitracer.model.frozen import frozen
 from multitracer.parsers._helpers.eventformat import EventFormat
 from multitracer.parsers._helpers.ringbuffer import PageLayout
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuPages:
     """Where the pages of one CPU are.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.frozen import frozen
 from multitracer.plots import decimate
 from multitracer.plots.panel import Figure, Marks, Panel, Pieces, Role, Series, Spans
 
@@ -22,7 +23,7 @@ SMALL = 4_000  # rows up to which a layer is drawn whole, whatever the zoom
 SHADES_AT_MOST = 400  # shades of one kind that a background bears
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Layer:
     """One drawable of a panel.
 

@@ -6,10 +6,10 @@ The sources of such studies are parameter grids, as goodput over window and queu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from multitracer.model.frozen import frozen
 from multitracer.plots import base
 from multitracer.plots.figures.cdf import CURVES
 from multitracer.plots.panel import Axis, Figure, Panel, Pieces, Series
@@ -29,7 +29,7 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """The runs of one combination of parameters."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.errors import UsageError
+from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 from multitracer.plots.fold import Floats
@@ -16,7 +15,7 @@ from multitracer.plots.plot import PlotOptions
 BAD_CHECKSUM = "bad"
 
 
-@dataclass(frozen=True)
+@frozen
 class Selection:
     """One connection of a measurement, seen from the data sender.
 

@@ -1,4 +1,4 @@
-"""What the times of writes show: an application with a clock of its own, and a queue that refuses all but one segment."""
+"""What the times of writes show: an application with a clock of its own, or a queue that refuses the rest."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ def analysed(said: Conversation, path: Path) -> dict[str, Any]:
 
 
 def writer(path: Path, *, clock: bool) -> dict[str, Any]:
-    """Thirty writes of 3,500 bytes, of every third the first segment is lost: each 100 ms after the one before, or 60 ms
-    after its last ACK."""
+    """Thirty writes of 3,500 bytes; of every third the first segment is lost.
+
+    Each comes 100 ms after the one before, or 60 ms after its last ACK.
+    """
     said = Conversation(scale=7)
     said.handshake(0, RTT_MS)
     t_ms, seq = float(RTT_MS + 1), 1
@@ -58,7 +60,7 @@ def test_who_waits_for_the_network_is_late_by_its_losses(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("step", "kind", "refused"), [(7, "local_drop", 6 * 25), (1, "idle_application", 0)])
 def test_one_segment_for_each_timeout(step: int, kind: str, refused: int, tmp_path: Path) -> None:
-    """With identifications left out between them, the sender's own queue refused the rest; else the application wrote so."""
+    """With identifications left out between them, the sender's own queue refused the rest."""
     said = Conversation(scale=7)
     said.handshake(0, 1)
     for number in range(30):

@@ -50,9 +50,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     # Those that were lost before a capture that is not the sender's are not in it.
     seen = points == {"snd"}
     least = "" if seen or not summary["retransmissions"]["total"] else "at least "
-    line(
-        console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}"
-    )
+    line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}")
     timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):

@@ -88,7 +88,7 @@ def size(count_bytes: int) -> str:
 
 
 def causes(counts: Object, *, seen: bool = True) -> str:
-    """Retransmissions by cause; away from the sender, whose timers do not show there, each cause is inferred."""
+    """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred."""
     parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
     inferred = counts.get("inferred", 0)
     some = "all" if inferred == counts["total"] else f"{inferred:,}"

@@ -7,7 +7,6 @@ long as the queue lasts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,14 @@ from multitracer.diagnosis.field.offered import (
 )
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
 from multitracer.model.arrays.intervals import Intervals, longer_than, overlap, total
+from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 
 _PACKETS = 2.0
 """A phase that lasts no longer than so many packets take is not told from the spacing of packets."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Idle:
     """Times in which nothing was in the bottleneck.
 

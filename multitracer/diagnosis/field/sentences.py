@@ -110,7 +110,9 @@ def _application(group: Group) -> str:
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
             f"{of_all(group)}, and TCP kept up with it"
         )
-    return f"limited by the application: it gave TCP nothing to send for {time_of(group)}{of_all(group)}{turns}"
+    return (
+        f"limited by the application: it gave TCP nothing to send for {time_of(group)}{of_all(group)}{turns}"
+    )
 
 
 def _slow_start(group: Group) -> str:
@@ -130,8 +132,8 @@ def _slow_start(group: Group) -> str:
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
         return (
             f"the congestion window limited {held(group)}, and the capture shows no loss: slow start alone "
-            f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a sender's "
-            f"own queue that refuses segments, pacing, or delayed ACKs do so without a loss{hint}"
+            f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
+            f"sender's own queue that refuses segments, pacing, or delayed ACKs do so without a loss{hint}"
         )
     # That it is below the BDP is known only where the rate of the path is.
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""

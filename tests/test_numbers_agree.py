@@ -214,7 +214,7 @@ def written(entries: list[Object]) -> Iterator[str]:
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
         if limits:
             shares = {
-                name: limits[name] * limits["seconds"] for name in limits if name not in ("method", "seconds")
+                name: limits[name] * limits["seconds"] for name in limits if name not in ("method", "seconds", "writes_bps")
             }
             parts = list(shares.values())
             sums = [

@@ -2,6 +2,7 @@
 
 use super::asked::Asks;
 use super::behind::Behind;
+use super::beyond::Beyond;
 use super::cause::Call;
 use super::empty::LeftOut;
 use super::judge::TIMER_NS;
@@ -93,6 +94,8 @@ pub struct Books {
     pub(super) sent_up_to: i64,
     /// Packets of new data taken for lost because their numbers are missing.
     pub(super) claimed: i64,
+    /// What was sent above all that was seen, in recovery.
+    pub(super) beyond: Beyond,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
     /// What called for retransmissions lately.

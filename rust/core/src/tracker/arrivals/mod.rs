@@ -8,6 +8,7 @@
 
 mod asked;
 mod behind;
+mod beyond;
 mod books;
 mod cause;
 mod empty;

@@ -44,7 +44,7 @@ impl Sender {
             self.sent_unseen(segment, seq, left_out, true, peer);
         }
         let mut arrival = None;
-        if self.was_sent_before(segment, seq) {
+        if self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
             arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
         }
@@ -56,6 +56,7 @@ impl Sender {
     pub(in crate::tracker) fn note_gap(&mut self, segment: &Segment, seq: i64, step: Step) {
         let id = self.number(segment, step);
         self.found(segment, step);
+        self.gap_opened();
         let (from, t_ns) = (self.snd_max, segment.t_ns);
         let timestamps = segment.options.timestamps.is_some();
         let packets = self.ids.packets_of(seq - from, timestamps);
@@ -91,6 +92,9 @@ impl Sender {
         }
         if let (Step::Ahead(left_out), ArrivalVerdict::Retransmission) = (step, found.0) {
             self.sent_unseen(segment, seq, left_out, false, peer);
+        }
+        if fresh && found.0 == ArrivalVerdict::Retransmission {
+            self.gap_filled(segment, seq, step, data_ns.map_or(0, |last_ns| segment.t_ns - last_ns));
         }
         match found {
             (ArrivalVerdict::Reordered, _) if !fresh => self.original_came(seq),

@@ -204,6 +204,11 @@ impl Path {
         self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
     }
 
+    /// Whether the capture is next to the sender.
+    pub(super) fn beside_sender(&self) -> bool {
+        self.halves.beside_sender()
+    }
+
     /// Whether it went on for long enough to be compared with others.
     pub(super) fn comparable(&self) -> bool {
         self.series.bins.len() >= shared::COMMON

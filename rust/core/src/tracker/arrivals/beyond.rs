@@ -1,0 +1,116 @@
+//! New data that was lost while what was lost before goes out again.
+//!
+//! In recovery a sender sends new data with each retransmission (RFC 6937). If all of it is lost, it goes out again in its
+//! turn, and comes in order here: nothing above it was ever seen. The identifications that were left out between the
+//! retransmissions count it.
+
+use super::ids::Step;
+use super::judge::TIMER_NS;
+use super::verdict::ArrivalVerdict;
+use crate::segment::Segment;
+use crate::tracker::sender::Sender;
+
+/// A few identifications may be those of probes, of a last segment, or of what the sender's own queue refused.
+const LEAST: i64 = 3;
+
+/// Segments of one direction that were sent above all that was seen, while gaps below it were filled.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beyond {
+    /// Where all that was seen ended when the first gap was filled.
+    from: i64,
+    packets: i64,
+    /// End of the highest segment that filled a gap since.
+    filled: i64,
+    /// Some of it has come.
+    begun: bool,
+}
+
+impl Beyond {
+    /// A gap was filled by `seq`, up to `end`, where all that was seen ends at `high`; so many identifications were left out.
+    fn fill(&mut self, seq: i64, end: i64, high: i64, left_out: i64) {
+        if self.filled == 0 {
+            *self = Beyond { from: high, ..Beyond::default() };
+        }
+        // Gaps are filled in order: one that was passed over was filled before, and that was lost.
+        let again = i64::from(seq < self.filled);
+        self.packets = (self.packets + left_out - again).max(0);
+        self.filled = self.filled.max(end);
+    }
+}
+
+impl Sender {
+    /// A segment sent again filled a gap.
+    pub(super) fn gap_filled(&mut self, segment: &Segment, seq: i64, step: Step, quiet_ns: i64) {
+        let (high, alone) = (self.snd_max, self.ids.is_alone());
+        let Some(books) = &mut self.books else { return };
+        if quiet_ns >= TIMER_NS || !alone {
+            // A timer sends everything again, lost retransmissions among it.
+            books.beyond = Beyond::default();
+            return;
+        }
+        let left_out = if let Step::Ahead(packets) = step { packets } else { 0 };
+        books.beyond.fill(seq, seq + i64::from(segment.length), high, left_out);
+    }
+
+    /// New data came above a gap: all that was sent before is below it.
+    pub(super) fn gap_opened(&mut self) {
+        if let Some(books) = &mut self.books {
+            books.beyond = Beyond::default();
+        }
+    }
+
+    /// What goes on where all that was seen ends: whether it was sent beyond that before.
+    pub(super) fn was_sent_beyond(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) -> bool {
+        let Some(books) = &self.books else { return false };
+        if books.beyond.packets == 0 {
+            return false;
+        }
+        let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
+        let below = (seq - self.snd_una.min(seq)) - self.sent.overlap(self.snd_una.min(seq), seq);
+        let overtaken = books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;
+        let payload = self.ids.payload(segment.options.timestamps.is_some());
+        let end = seq + i64::from(segment.length);
+        let (alone, holes) = (self.ids.is_alone(), self.ids.holes());
+        let at_sender = self.path.as_ref().is_some_and(|path| path.beside_sender());
+        let Some(books) = &mut self.books else { return false };
+        if let Step::Ahead(left_out) = step {
+            books.beyond.packets += left_out;
+        }
+        // A gap that is still open was filled in vain, too.
+        let gaps = (below + payload - 1) / payload;
+        let sent = books.beyond.packets - gaps;
+        let sent_up_to = books.beyond.from + sent * payload;
+        // What the sender's own queue refuses takes numbers, too, but leaves no holes behind.
+        let sure = alone && !at_sender && !overtaken && back.saturating_mul(8) <= data;
+        let enough = books.beyond.begun || sent >= LEAST;
+        let found = sure && enough && end <= sent_up_to && sent_up_to - seq <= holes * payload;
+        books.beyond.begun = found;
+        if !found {
+            books.beyond = Beyond::default();
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_out_between_retransmissions_is_new() {
+        let mut beyond = Beyond::default();
+        for at in 0..3 {
+            beyond.fill(1000 + 2000 * at, 2000 + 2000 * at, 9000, 1);
+        }
+        assert_eq!((beyond.from, beyond.packets), (9000, 3));
+    }
+
+    #[test]
+    fn a_gap_that_was_passed_over_had_been_filled_in_vain() {
+        let mut beyond = Beyond::default();
+        beyond.fill(1000, 2000, 9000, 0);
+        beyond.fill(5000, 6000, 9000, 1);
+        beyond.fill(3000, 4000, 9000, 0);
+        assert_eq!(beyond.packets, 0);
+    }
+}

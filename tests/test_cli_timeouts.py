@@ -18,12 +18,12 @@ def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict
 @pytest.mark.parametrize(
     ("connection", "text"),
     [
-        (_connection(1, 10, 183), "at least 10 timeouts: 1 inconclusive, 9 inferred, without a verdict"),
-        (_connection(0, 3, 5), "at least 3 timeouts: 3 inferred, without a verdict"),
+        (_connection(1, 10, 183), "10 timeouts by inference: 1 inconclusive, 9 without a verdict"),
+        (_connection(0, 3, 5), "3 timeouts by inference: 3 without a verdict"),
         (_connection(0, 0, 5), "none seen; only a capture at the sender shows all of them"),
         (_connection(2, 2, 0, "snd"), "2 timeouts: 2 inconclusive"),
         (_connection(1, 4, 0, "snd"), "1 timeout: 1 inconclusive"),
-        (_connection(2, 1, 7, "mid"), "at least 2 timeouts: 2 inconclusive"),
+        (_connection(2, 1, 7, "mid"), "2 timeouts by inference: 2 inconclusive"),
     ],
 )
 def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> None:

@@ -40,7 +40,7 @@ def _connection(**facts: Any) -> dict[str, Any]:
 def test_timeouts_are_as_many_as_their_retransmissions() -> None:
     seen = {"total": 1, "inconclusive": 1}
     one = _connection(timeouts=seen, retransmissions={"timeout": 10, "inferred": 9})
-    assert words.timeouts(one) == "at least 10 timeouts: 1 inconclusive, 9 inferred, without a verdict"
+    assert words.timeouts(one) == "10 timeouts by inference: 1 inconclusive, 9 without a verdict"
     assert words.timeouts(_connection()) == "none seen; only a capture at the sender shows all of them"
     one_way = _connection(point=None, packets={"received": 0})
     assert words.timeouts(one_way) == "unknown: only one direction was captured"

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from multitracer.batch import guard
 from multitracer.model.errors import UsageError
 from multitracer.model.frozen import frozen
-from multitracer.model.processes import cores
 
 RETRIES = 3
 
@@ -42,6 +41,11 @@ class Where:
     def workers_here(self) -> int:
         """Processes that share the memory of this machine."""
         return self.dask or self.processes or cores()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_memory_bytes(workers: int) -> int:

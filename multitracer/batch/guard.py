@@ -11,6 +11,7 @@ import json
 import os
 import selectors
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,7 +19,7 @@ import weakref
 from dataclasses import asdict
 from typing import IO, Any
 
-from multitracer.model import processes
+import multitracer
 from multitracer.model.frozen import frozen
 
 Job = dict[str, Any]
@@ -107,14 +108,22 @@ class Guard:
 
     def _start(self, limits: Limits) -> None:
         self.close()
+        environment = dict(os.environ)
+        # One measurement, one core: the processes are many already.
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            environment.setdefault(name, "1")
+        # -P keeps the working directory, which may hold anything, out of the imports.
+        home = os.path.dirname(os.path.dirname(multitracer.__file__))
+        if os.path.basename(home) not in ("site-packages", "dist-packages"):
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), home)))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._memory_bytes = limits.memory_bytes
         self._process = subprocess.Popen(
-            [*processes.command("multitracer.batch.worker"), json.dumps(asdict(limits))],
+            [sys.executable, "-P", "-m", "multitracer.batch.worker", json.dumps(asdict(limits))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=processes.environment(),
+            env=environment,
             start_new_session=True,  # Ctrl-C is for the parent
         )
 

@@ -36,4 +36,4 @@ def study_chart(study: Pivot) -> Markup:
 
 def picture(figure: Figure, words: str) -> Markup:
     """A figure as an image, which a dark page turns dark, and as a narrower one for a phone."""
-    return tag("figure", stills.picture(figure, words, SIZE, NARROW)())
+    return tag("figure", stills.picture(figure, words, SIZE, NARROW))

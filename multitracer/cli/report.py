@@ -65,17 +65,12 @@ def command(
     with progress("analysing") as step:
         analysis = analyze(measurement, progress=step)
     from multitracer.api.views import each_connection, worth_seeing
-    from multitracer.cli import limited
     from multitracer.plots import libraries
-    from multitracer.plots.painters import Painters, here
     from multitracer.report import write
 
     libraries.without_help()
     numbers = worth_seeing(analysis)
-    with Painters() as painters:
-        # Each thread takes 64 MB of addresses: where these are limited, there are none to spare.
-        begin = here if limited.is_limited() else painters.begin
-        write(analysis, output, title, fold, each_connection(measurement, numbers), begin)
+    write(analysis, output, title, fold, each_connection(measurement, numbers))
     if as_json:
         print_json({"report": {"path": output, "bytes": os.path.getsize(output)}})
     else:

@@ -102,7 +102,7 @@ def causes(counts: Object, *, seen: bool = True) -> str:
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
     some_missing = not has_all_sent(connection) and loss_bounds(connection).upstream > 0
-    found = causes(connection["retransmissions"], seen=has_all_sent(connection))
+    found = causes(connection["retransmissions"], seen=_point(connection) == "snd")
     return f"{'at least ' if some_missing else ''}{found}"
 
 
@@ -126,9 +126,12 @@ def timeouts(connection: Object) -> str:
     """
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    guessed = (connection["observation"] or {}).get("grade") == "guess"
-    point = None if guessed else connection["point"]
-    return timeouts_from(connection["timeouts"], connection["retransmissions"], [point])
+    return timeouts_from(connection["timeouts"], connection["retransmissions"], [_point(connection)])
+
+
+def _point(connection: Object) -> str | None:
+    """Where the capture was taken; None if that is a guess."""
+    return None if (connection.get("observation") or {}).get("grade") == "guess" else connection["point"]
 
 
 def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -> str:

@@ -80,9 +80,8 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Markup
 
 def _picture(measurement: Timeline) -> Markup:
     from multitracer import registry
-    from multitracer.plots.painters import Picture
     from multitracer.plots.plot import PlotOptions
-    from multitracer.report.stills import COLORS, png_uri
+    from multitracer.report.stills import png_uri
 
     rows: Any = len(measurement.table("segments")) + len(measurement.table("link_frames"))
     if not rows or rows > PICTURED_ROWS:
@@ -91,5 +90,4 @@ def _picture(measurement: Timeline) -> Markup:
         figure = registry.plots()["multilayer"].build(measurement, {}, PlotOptions())
     except UsageError:
         return Markup("")  # nothing on the timeline
-    drawn = Picture(figure, "light", SIZE, DPI, COLORS).png()
-    return tag("img", src=png_uri(drawn), alt="Sequence numbers of all layers over time")
+    return tag("img", src=png_uri(figure, "light", SIZE, DPI), alt="Sequence numbers of all layers over time")

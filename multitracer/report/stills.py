@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Mapping
 from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
-from multitracer.plots.painters import Begin, Picture, here
+from multitracer.plots.mpl import png, renderer as mpl
 from multitracer.plots.panel import Figure
 from multitracer.plots.plot import Plot, PlotOptions
+from multitracer.plots.theme import ThemeName
 from multitracer.report.facts import gap_of, longest
 from multitracer.report.markup import Markup, join, tag
 from multitracer.report.page_text import duration
@@ -25,9 +27,7 @@ COLORS = 192
 """Of a picture in a page: a palette takes a third of the bytes."""
 
 
-def reset_gaps(
-    analysis: Answers, contract: Mapping[str, Any], plot: Plot, begin: Begin = here
-) -> Callable[[], Markup]:
+def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Markup:
     """The longest gaps, each drawn once: in the dark theme the page turns it; empty markup without any.
 
     Parameters
@@ -37,16 +37,9 @@ def reset_gaps(
         The results as `analyze --json` has them.
     plot : Plot
         The one that draws a gap.
-    begin : callable
-        Begins a picture.
-
-    Returns
-    -------
-    callable
-        Waits for the pictures.
     """
     gaps = [gap for gap in map(gap_of, contract["link"]["resets"]) if gap is not None]
-    begun = []
+    figures = []
     for start, end in longest(list(dict.fromkeys(gaps)))[:MOST]:
         air = max(0.25 * (end - start), 0.05)
         options = PlotOptions(from_s=start - air, to_s=end + air)
@@ -56,24 +49,13 @@ def reset_gaps(
             continue  # nothing but the reset itself lies there
         words = f"Gap of {duration(end - start)} after a link reset, from {start:,.3f} s to {end:,.3f} s"
         go = tag("button", words, type="button", class_="go", data_from=start, data_to=end)
-        begun.append((picture(drawn, words, SIZE, NARROW, begin), go))
-
-    def finished() -> Markup:
-        if not begun:
-            return Markup("")
-        figures = [tag("figure", image(), tag("figcaption", go)) for image, go in begun]
-        return tag("section", tag("h3", "Gaps after link resets"), join(figures), id="gaps")
-
-    return finished
+        figures.append(tag("figure", picture(drawn, words, SIZE, NARROW), tag("figcaption", go)))
+    if not figures:
+        return Markup("")
+    return tag("section", tag("h3", "Gaps after link resets"), join(figures), id="gaps")
 
 
-def picture(
-    figure: Figure,
-    words: str,
-    wide: tuple[float, float],
-    narrow: tuple[float, float],
-    begin: Begin = here,
-) -> Callable[[], Markup]:
+def picture(figure: Figure, words: str, wide: tuple[float, float], narrow: tuple[float, float]) -> Markup:
     """A figure as an image, which a dark page turns dark, and as a narrower one, for phones.
 
     Parameters
@@ -83,32 +65,32 @@ def picture(
         In the place of the image, for those who do not see it.
     wide, narrow : (float, float)
         Width and height in inches of both; the narrow one is as legible on a phone.
-    begin : callable
-        Begins a picture.
-
-    Returns
-    -------
-    callable
-        Waits for both.
     """
-    large = begin(Picture(figure, "light", wide, DPI, COLORS))
-    small = begin(Picture(figure, "light", narrow, NARROW_DPI, COLORS))
-
-    def finished() -> Markup:
-        image = tag(
-            "img",
-            src=png_uri(large()),
-            alt=words,
-            class_="still",
-            width=str(round(wide[0] * DPI)),
-            height=str(round(wide[1] * DPI)),
-        )
-        source = tag("source", media="(max-width: 620px)", srcset=png_uri(small()))
-        return tag("picture", source, image)
-
-    return finished
+    image = tag(
+        "img",
+        src=png_uri(figure, "light", wide, DPI),
+        alt=words,
+        class_="still",
+        width=str(round(wide[0] * DPI)),
+        height=str(round(wide[1] * DPI)),
+    )
+    small = tag("source", media="(max-width: 620px)", srcset=png_uri(figure, "light", narrow, NARROW_DPI))
+    return tag("picture", small, image)
 
 
-def png_uri(png: bytes) -> str:
-    """A PNG inside a link."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+def png_uri(figure: Figure, theme: ThemeName, size: tuple[float, float], dpi: float) -> str:
+    """A figure drawn for print, as a PNG inside a link.
+
+    Parameters
+    ----------
+    figure : Figure
+    theme : ThemeName
+    size : (float, float)
+        Width and height in inches.
+    dpi : float
+        Pixels an inch.
+    """
+    drawn = mpl.draw(figure, size=size, dpi=dpi, theme=theme)
+    buffer = io.BytesIO()
+    png.write(drawn, buffer, colors=COLORS)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -17,7 +17,6 @@ from multitracer.output.digest import digest
 from multitracer.output.results import Answers
 from multitracer.plots.bokeh.pack import deflate
 from multitracer.plots.folding import find, with_corners
-from multitracer.plots.painters import Begin, here
 from multitracer.plots.plot import PlotOptions
 from multitracer.report.explanations import explanations
 from multitracer.report.facts import facts
@@ -88,7 +87,6 @@ def view_of(
     most_points: int = MOST_POINTS,
     most_explanations: int = 0,
     first: bool = False,
-    begin: Begin = here,
 ) -> View:
     """Make a view of an analysis.
 
@@ -105,8 +103,6 @@ def view_of(
         Explanations that it still bears.
     first : bool
         The page opens with this view.
-    begin : callable
-        Begins a picture, which is waited for when the figure is done.
     """
     contract = analysis.contract(CONNECTIONS)
     if len(contract["connections"]) > CONNECTIONS:
@@ -118,7 +114,6 @@ def view_of(
             figure = plot.build(analysis.measurement, analysis.results, PlotOptions())
     drawn, stills = None, Markup("")
     if figure is not None:
-        pictures = reset_gaps(analysis, contract, plot, begin)
         fold = find(figure, fold_s or FOLD * (figure.window[1] - figure.window[0]))
         drawn = interactive(
             analysis.measurement,
@@ -130,7 +125,7 @@ def view_of(
             most=most_points,
             first=first,
         )
-        stills = pictures()
+        stills = reset_gaps(analysis, contract, plot)
     found = facts(contract)
     return View(
         key,

@@ -9,7 +9,6 @@ from pathlib import Path
 from multitracer.model.complete_files import completed
 from multitracer.model.errors import UsageError
 from multitracer.output.results import Answers
-from multitracer.plots.painters import Begin, here
 from multitracer.report.document import document
 from multitracer.report.explanations import MOST_OF_ONE
 from multitracer.report.interactive import MOST_POINTS
@@ -24,7 +23,6 @@ def render(
     title: str | None = None,
     fold_s: float | None = None,
     each: Iterable[Answers] = (),
-    begin: Begin = here,
 ) -> str:
     """The page as text.
 
@@ -38,9 +36,6 @@ def render(
         what is longer than a twenty-fifth of it.
     each : iterable of Answers
         Connections of it, each analysed alone, among which the reader may choose.
-    begin : callable
-        Begins a picture: here when it is needed, or in another process meanwhile
-        (`multitracer.plots.painters.Painters`).
 
     Returns
     -------
@@ -49,12 +44,12 @@ def render(
     """
     import multitracer
 
-    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE, first=True, begin=begin)]
+    views = [view_of(analysis, "all", fold_s, most_explanations=MOST_OF_ONE, first=True)]
     points = MOST_POINTS - views[0].kept
     share = min(max(MOST_EXPLANATIONS // max(len(analysis.measurement.connections), 1), 20), MOST_OF_ONE)
     for one in each:
         key = str(one.measurement.connections[0].index)
-        view = view_of(one, key, fold_s, most_points=points, most_explanations=share, begin=begin)
+        view = view_of(one, key, fold_s, most_points=points, most_explanations=share)
         points -= view.kept
         views.append(view)
     left_out = max(len(analysis.measurement.connections) - (len(views) - 1), 0)
@@ -67,7 +62,6 @@ def write(
     title: str | None = None,
     fold_s: float | None = None,
     each: Iterable[Answers] = (),
-    begin: Begin = here,
 ) -> None:
     """Write the page.
 
@@ -78,7 +72,7 @@ def write(
         The file.
     title : str, optional
         None: made of the names of files.
-    fold_s, each, begin
+    fold_s, each
         As for `render`.
 
     Raises
@@ -86,7 +80,7 @@ def write(
     UsageError
         The file cannot be written.
     """
-    write_text(path, render(analysis, title, fold_s, each, begin))
+    write_text(path, render(analysis, title, fold_s, each))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -65,7 +65,7 @@ def test_nothing_sent_is_no_utilization() -> None:
     assert run(busy_half_held_off(), sent=0).inconclusive is not None
 
 
-@pytest.mark.parametrize("name", ["flow-control", "link-resets-sack", "local-drops"])
+@pytest.mark.parametrize("name", ["link-resets-sack", "local-drops"])
 def test_the_receiver_s_capture_alone_bounds_it_by_the_rate_of_the_full_link(name: str) -> None:
     """The link's own log has the answer."""
     sample = SAMPLES / name

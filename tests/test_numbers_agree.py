@@ -213,9 +213,8 @@ def written(entries: list[Object]) -> Iterator[str]:
         for number in (lost, bounds.upstream, bounds.downstream, entry["retransmissions"]["total"]):
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
         if limits:
-            shares = {
-                name: limits[name] * limits["seconds"] for name in limits if name not in ("method", "seconds", "writes_bps")
-            }
+            others = ("method", "seconds", "writes_bps")
+            shares = {name: limits[name] * limits["seconds"] for name in limits if name not in others}
             parts = list(shares.values())
             sums = [
                 sum(parts[at] for at in range(len(parts)) if mask >> at & 1)

@@ -27,6 +27,9 @@ EMPTIED = 0.7
 """A receiver's window fills a link that was full for nearly all of the time if it is so many times the BDP,
 and this part of it is in flight on average."""
 
+WHOLE = 0.5
+"""From this part of the largest window on that one ACK answers, it answers all that was in flight."""
+
 BRIEF = 0.01
 """That a window was closed for less than this part of the time that it took says nothing."""
 
@@ -97,6 +100,8 @@ def window_fills_link(flow: Flow) -> bool:
         return True
     if flow.rate_bps is None or flow.base_rtt_ms is None or (flow.full_share or 0.0) < FILLED:
         return False
+    if _acked_whole(flow):
+        return False
     held = flow.max_window_bytes >= MORE * flow.rate_bps / 8 * flow.base_rtt_ms / 1e3
     return held and (window_used(flow) or 0.0) >= EMPTIED
 
@@ -109,7 +114,7 @@ def paced_by_reader(flow: Flow) -> bool:
     if flow.rate_bps is None or flow.goodput_bps is None or not _behind_its_window(flow):
         return False
     unread = flow.rtt_ms is not None and (window_used(flow) or 0.0) < EMPTIED
-    return unread and flow.rate_bps <= PACE * flow.goodput_bps
+    return (unread or _acked_whole(flow)) and flow.rate_bps <= PACE * flow.goodput_bps
 
 
 def part_full(flow: Flow) -> float:
@@ -119,6 +124,14 @@ def part_full(flow: Flow) -> float:
     if _behind_its_window(flow):
         return flow.limits_s.get("bandwidth", 0.0) / flow.seconds
     return flow.full_share * flow.busy_s / flow.seconds
+
+
+def _acked_whole(flow: Flow) -> bool:
+    """Whether one ACK answers all that the window holds: it waited for the application to read.
+
+    What a link delivers one by one is acknowledged every second segment (RFC 5681, section 4.2).
+    """
+    return flow.acks > 0 and flow.unique_bytes / flow.acks >= WHOLE * flow.max_window_bytes > 0
 
 
 def _behind_its_window(flow: Flow) -> bool:

@@ -10,8 +10,9 @@ use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::sender::Sender;
 
-/// A few identifications may be those of probes, of a last segment, or of what the sender's own queue refused.
+/// A few identifications may be those of probes or of a last segment; and near the sender of what its own queue refused.
 const LEAST: i64 = 3;
+const LEAST_NEAR: i64 = 12;
 
 /// Segments of one direction that were sent above all that was seen, while gaps below it were filled.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,18 +72,19 @@ impl Sender {
         let payload = self.ids.payload(segment.options.timestamps.is_some());
         let end = seq + i64::from(segment.length);
         let (alone, holes) = (self.ids.is_alone(), self.ids.holes());
-        let at_sender = self.path.as_ref().is_some_and(|path| path.beside_sender());
+        let near = self.path.as_ref().is_none_or(|path| path.beside_sender());
+        let least = if near { LEAST_NEAR } else { LEAST };
         let Some(books) = &mut self.books else { return false };
         if let Step::Ahead(left_out) = step {
             books.beyond.packets += left_out;
         }
         // A gap that is still open was filled in vain, too.
         let gaps = (below + payload - 1) / payload;
-        let sent = books.beyond.packets - gaps;
+        let sent = books.beyond.packets - gaps - if near { LEAST } else { 0 };
         let sent_up_to = books.beyond.from + sent * payload;
         // What the sender's own queue refuses takes numbers, too, but leaves no holes behind.
-        let sure = alone && !at_sender && !overtaken && back.saturating_mul(8) <= data;
-        let enough = books.beyond.begun || sent >= LEAST;
+        let sure = alone && !overtaken && back.saturating_mul(8) <= data;
+        let enough = books.beyond.begun || sent >= least;
         let found = sure && enough && end <= sent_up_to && sent_up_to - seq <= holes * payload;
         books.beyond.begun = found;
         if !found {

@@ -27,6 +27,12 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
+    /// Whether anything may come in order that was sent before.
+    #[inline(always)]
+    pub(super) fn expects(&self) -> bool {
+        self.packets > 0
+    }
+
     /// A gap was filled by `seq`, up to `end`, where all that was seen ends at `high`; so many identifications were left out.
     fn fill(&mut self, seq: i64, end: i64, high: i64, left_out: i64) {
         if self.filled == 0 {
@@ -61,11 +67,9 @@ impl Sender {
     }
 
     /// What goes on where all that was seen ends: whether it was sent beyond that before.
+    #[inline(never)]
     pub(super) fn was_sent_beyond(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) -> bool {
         let Some(books) = &self.books else { return false };
-        if books.beyond.packets == 0 {
-            return false;
-        }
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
         let below = (seq - self.snd_una.min(seq)) - self.sent.overlap(self.snd_una.min(seq), seq);
         let overtaken = books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;

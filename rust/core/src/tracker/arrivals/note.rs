@@ -44,7 +44,8 @@ impl Sender {
             self.sent_unseen(segment, seq, left_out, true, peer);
         }
         let mut arrival = None;
-        if self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
+        let beyond = self.books.as_ref().is_some_and(|books| books.beyond.expects());
+        if beyond && self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
             arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
         }

@@ -248,20 +248,14 @@ impl Gaps {
             let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
             self.writes.idle(gap_ns, timeout_ns, INITIAL * unit);
         }
-        // Close to the sender, what the handshake took is more than the half: an ACK that passed just before may be known.
-        let heard = |heard: &Heard, slack_ns: i64| {
-            let known = echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
-            known && t_ns.saturating_sub(heard.t_ns) <= slack_ns
-        };
-        let front = self.line.front().copied();
-        let prompted_within = |slack_ns: i64| {
-            prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
-                || near_ns <= slack_ns && front.as_ref().is_some_and(|front| heard(front, slack_ns))
-        };
         // What no ACK released after the end of a write is a write. A host itself takes no longer to react than this.
-        let reaction_ns = if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
-        if short && self.pushed && seq >= high && gap_ns > reaction_ns && !prompted_within(reaction_ns) {
-            self.schedule.write(t_ns, high, &self.spent_ns);
+        let at = (t_ns, prompted_ns, near_ns, echoed);
+        if short && self.pushed && seq >= high {
+            let reaction_ns =
+                if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
+            if gap_ns > reaction_ns && !self.prompted(at, reaction_ns) {
+                self.schedule.write(t_ns, high, &self.spent_ns);
+            }
         }
         let again = seq < high || recovering;
         if !self.heard && !again {
@@ -273,14 +267,18 @@ impl Gaps {
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
-        let silent_ns = drained_ns.map_or(0, |at_ns| t_ns.saturating_sub(at_ns.max(before_ns)));
-        let full = |length: i64, pushed: bool| unit > 0 && length == unit && pushed;
+        let full = |length: i64, pushed: bool| length == unit && pushed;
         let alone = in_flight == unit
             && full(length, self.pushed)
             && full(i64::from(segment.length), segment.has(flags::PSH));
-        if self.refused.pause(segment.ip_id, alone, silent_ns, halves.base_ns()) {
-            self.spend(Wait::Refused, gap_ns);
-            return true;
+        if alone && drained_ns.is_some() {
+            let silent_ns = drained_ns.map_or(0, |at_ns| t_ns.saturating_sub(at_ns.max(before_ns)));
+            if self.refused.pause(segment.ip_id, silent_ns, halves.base_ns()) {
+                self.spend(Wait::Refused, gap_ns);
+                return true;
+            }
+        } else {
+            self.refused.other();
         }
         let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
         if window_ns > 0 {
@@ -292,7 +290,7 @@ impl Gaps {
         }
         let slack_ns = halves.slack_ns;
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
-        let prompted = prompted_within(slack_ns);
+        let prompted = self.prompted(at, slack_ns);
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !short && self.pushes;
         // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
@@ -320,6 +318,20 @@ impl Gaps {
             self.spend(Wait::Network, rest_ns);
         }
         application || written
+    }
+
+    /// Whether an ACK released what passes `at` a time, within so long: the last that its sender is known to have heard, or,
+    /// close to the sender, where what the handshake took is more than the half, one that passed just before.
+    #[inline(always)]
+    fn prompted(&self, at: (i64, i64, i64, Option<u32>), slack_ns: i64) -> bool {
+        let (t_ns, prompted_ns, near_ns, echoed) = at;
+        let known = |heard: &Heard| echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
+        prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
+            || near_ns <= slack_ns
+                && self
+                    .line
+                    .front()
+                    .is_some_and(|heard| known(heard) && t_ns.saturating_sub(heard.t_ns) <= slack_ns)
     }
 
     /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where

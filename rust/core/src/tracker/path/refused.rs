@@ -37,12 +37,12 @@ impl Fields for Refused {
 }
 
 impl Refused {
-    /// A segment comes after a pause, with the identification `id`; `alone` if it is a full one with PSH, in order, and so
-    /// was the one before, which is acknowledged. `silent_ns` is how long the sender knew that, and `rtt_ns` what the
-    /// timeout has besides its least. Whether a timer may have sent it.
-    pub fn pause(&mut self, id: u16, alone: bool, silent_ns: i64, rtt_ns: i64) -> bool {
+    /// A full segment with PSH comes after a pause, in order and alone, with the identification `id`, and so did the one
+    /// before, which is acknowledged. `silent_ns` is how long the sender knew that, and `rtt_ns` what the timeout has besides
+    /// its least. Whether a timer may have sent it.
+    pub fn pause(&mut self, id: u16, silent_ns: i64, rtt_ns: i64) -> bool {
         let (least_ns, most_ns) = TIMEOUT_NS;
-        let timed = alone && (least_ns..most_ns.saturating_add(rtt_ns)).contains(&silent_ns);
+        let timed = (least_ns..most_ns.saturating_add(rtt_ns)).contains(&silent_ns);
         if timed && self.alone {
             self.runs += 1;
             let left_out = id.wrapping_sub(self.id).wrapping_sub(1);
@@ -53,6 +53,12 @@ impl Refused {
         }
         (self.alone, self.id) = (timed, id);
         timed
+    }
+
+    /// Any other comes after a pause.
+    #[inline(always)]
+    pub fn other(&mut self) {
+        self.alone = false;
     }
 
     /// Segments that were refused, at least; `None` if the pauses may be those of the application.
@@ -68,7 +74,7 @@ mod tests {
     fn after(times: u16, step: u16, silent_ns: i64) -> Option<u64> {
         let mut refused = Refused::default();
         for at in 0..times {
-            refused.pause(at.wrapping_mul(step), true, silent_ns, 1_000_000);
+            refused.pause(at.wrapping_mul(step), silent_ns, 1_000_000);
         }
         refused.segments()
     }

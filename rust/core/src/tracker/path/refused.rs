@@ -32,7 +32,14 @@ pub(super) struct Refused {
 impl Fields for Refused {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Refused { alone, id, runs, gaps, left_out } = self;
-        walk_over!(walk: alone, id, runs, gaps, left_out);
+        // Most have none.
+        let mut any = *alone || *runs > 0;
+        any.walk(walk);
+        if any {
+            walk_over!(walk: alone, id, runs, gaps, left_out);
+        } else if W::READS {
+            *self = Refused::default();
+        }
     }
 }
 
@@ -58,7 +65,7 @@ impl Refused {
     /// Any other comes after a pause.
     #[inline(always)]
     pub fn other(&mut self) {
-        self.alone = false;
+        (self.alone, self.id) = (false, 0);
     }
 
     /// Segments that were refused, at least; `None` if the pauses may be those of the application.

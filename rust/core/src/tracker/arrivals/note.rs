@@ -95,7 +95,12 @@ impl Sender {
             self.sent_unseen(segment, seq, left_out, false, peer);
         }
         if fresh && found.0 == ArrivalVerdict::Retransmission {
-            self.gap_filled(segment, seq, step, data_ns.map_or(0, |last_ns| segment.t_ns - last_ns));
+            self.gap_filled(
+                segment,
+                seq,
+                step,
+                data_ns.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns)),
+            );
         }
         match found {
             (ArrivalVerdict::Reordered, _) if !fresh => self.original_came(seq),

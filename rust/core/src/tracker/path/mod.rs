@@ -1,6 +1,7 @@
 //! What one point anywhere on the path shows of a direction: both halves of its round trip, what its sender waits
 //! for, and the bottleneck. In fixed memory, and only for directions that send more than a few segments.
 
+mod clock;
 mod gaps;
 mod half;
 mod histogram;
@@ -10,6 +11,7 @@ mod paces;
 mod point;
 mod refused;
 mod report;
+mod round_trip;
 mod schedule;
 mod series;
 mod shared;
@@ -18,10 +20,10 @@ mod together;
 mod trains;
 mod writes;
 
-pub use half::{Half, RoundTrip};
 pub use limits::{Limit, Limits};
 pub use point::{Evidence, Grade, Observation, Point};
 pub use report::{Bottleneck, PathReport};
+pub use round_trip::{Half, RoundTrip};
 pub(super) use shared::find_shared;
 
 use super::fields::{Fields, Walk, walk_over};

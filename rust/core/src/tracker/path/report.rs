@@ -1,8 +1,8 @@
 //! What a connection is asked for of its path.
 
-use super::half::RoundTrip;
 use super::limits::Limits;
 use super::point::{Observation, Point};
+use super::round_trip::RoundTrip;
 use super::{Link, Path};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;

@@ -118,10 +118,11 @@ impl Schedule {
         let (pace_ns, within_ns) = self.pace()?;
         let (write, last) = self.writes.first().zip(self.last)?;
         let begun = self.first.is_some_and(|first| {
-            let wanted_ns = pace_ns * (write.from - first.from) as f64;
-            ((write.t_ns - first.t_ns) as f64 - wanted_ns).abs() <= within_ns
+            let wanted_ns = pace_ns * write.from.saturating_sub(first.from) as f64;
+            (write.t_ns.saturating_sub(first.t_ns) as f64 - wanted_ns).abs() <= within_ns
         });
-        let ended = (end.0 - last.t_ns) as f64 <= pace_ns * (end.1 - last.from) as f64 + within_ns;
+        let ended = end.0.saturating_sub(last.t_ns) as f64
+            <= pace_ns * end.1.saturating_sub(last.from) as f64 + within_ns;
         let before_ns = if begun { [0; Wait::COUNT] } else { self.first_ns };
         let until_ns = if ended { spent_ns } else { &self.last_ns };
         let mut made_up_ns = [0; Wait::COUNT];
@@ -137,15 +138,16 @@ impl Schedule {
     /// from it.
     fn pace(&self) -> Option<(f64, f64)> {
         let (first, last) = self.writes.first().zip(self.last)?;
-        let (bytes, took_ns) = ((last.from - first.from) as f64, (last.t_ns - first.t_ns) as f64);
+        let (bytes, took_ns) =
+            (last.from.saturating_sub(first.from) as f64, last.t_ns.saturating_sub(first.t_ns) as f64);
         if self.writes.len() <= STEPS || bytes <= 0.0 || took_ns <= 0.0 {
             return None;
         }
         let pace_ns = took_ns / bytes;
         let steps = self.writes.windows(2).map(|step| {
-            let step_ns = (step[1].t_ns - step[0].t_ns) as f64;
-            let late_ns = step_ns - pace_ns * (step[1].from - step[0].from) as f64;
-            (late_ns, (step[1].busy_ns - step[0].busy_ns) as f64)
+            let step_ns = step[1].t_ns.saturating_sub(step[0].t_ns) as f64;
+            let late_ns = step_ns - pace_ns * step[1].from.saturating_sub(step[0].from) as f64;
+            (late_ns, step[1].busy_ns.saturating_sub(step[0].busy_ns) as f64)
         });
         let mut steps: Vec<(f64, f64)> = steps.collect();
         // One step that differs proves nothing.

@@ -1,0 +1,163 @@
+//! What data waited before this point by the clock of its sender: TSval says when a segment left it (RFC 7323).
+
+use crate::tracker::fields::{Fields, Walk, walk_over};
+
+/// The clock of one sender, as its TSval shows it.
+#[derive(Debug, Clone)]
+pub(super) struct Clock {
+    /// How late data comes by the clock, at its best, and when that was noted.
+    punctual: (i64, i64),
+    /// How late the data that passed last is (`i64::MAX`: nothing tells), and a tick (0: unknown).
+    pub late_ns: i64,
+    pub tick_ns: i64,
+    /// What data waited before this point, when it passed.
+    passed: Passed,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock { punctual: (0, 0), late_ns: i64::MAX, tick_ns: 0, passed: Passed::default() }
+    }
+}
+
+impl Fields for Clock {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Clock { punctual, late_ns, tick_ns, passed } = self;
+        // Most connections have no timestamps, or end before these tell.
+        let mut known = *tick_ns > 0;
+        known.walk(walk);
+        if known {
+            let (least_ns, noted_ns) = punctual;
+            walk.time(noted_ns);
+            walk_over!(walk: least_ns, late_ns, tick_ns, passed);
+        } else if W::READS {
+            *self = Clock::default();
+        }
+    }
+}
+
+impl Clock {
+    /// What the data that passed last waited before this point: less than a tick is taken as nothing.
+    #[inline(always)]
+    pub fn waited_ns(&self) -> Option<i64> {
+        if self.late_ns == i64::MAX {
+            return None;
+        }
+        let late_ns = self.late_ns - self.tick_ns;
+        Some(if late_ns <= self.tick_ns { 0 } else { late_ns - self.tick_ns / 2 })
+    }
+
+    /// The same of data that passed at a time.
+    #[inline(always)]
+    pub fn waited_at(&self, t_ns: i64) -> i64 {
+        self.passed.at(t_ns)
+    }
+
+    /// What data can have waited before this point: how much later than at its best it comes by the clock that its
+    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed.
+    /// `round_ns` is the last round trip toward the receiver.
+    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) {
+        let Some((first_val, first_ns)) = first else { return };
+        let ticks = i64::from(val.wrapping_sub(first_val) as i32);
+        let span_ns = t_ns.saturating_sub(first_ns);
+        if ticks < KNOWN.0 || span_ns < KNOWN.1 {
+            return;
+        }
+        // Data may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
+        // tick, until it is seen to be too large; what was late by another is not comparable.
+        let fits = |tick_ns: i64| {
+            let clock_ns = ticks.saturating_mul(tick_ns);
+            span_ns >= clock_ns - clock_ns / 5
+                && span_ns - clock_ns <= clock_ns.saturating_mul(2).min(LATE_NS)
+        };
+        // A tick that fitted is looked at now and then.
+        let due = self.tick_ns == 0 || val & 15 == 0;
+        if due && !(self.tick_ns > 0 && fits(self.tick_ns)) {
+            let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
+            let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
+                self.late_ns = i64::MAX;
+                return;
+            };
+            (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
+        }
+        let tick_ns = self.tick_ns;
+        let late_ns = span_ns - ticks * tick_ns;
+        let (least_ns, noted_ns) = self.punctual;
+        let drift_ns = if noted_ns > 0 { t_ns.saturating_sub(noted_ns).max(0) / DRIFT } else { 0 };
+        let least_ns = least_ns.saturating_add(drift_ns).min(late_ns);
+        self.punctual = (least_ns, t_ns);
+        self.late_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
+        if let Some(waited_ns) = self.waited_ns() {
+            self.passed.note(t_ns, waited_ns, round_ns);
+        }
+    }
+}
+
+/// Ticks of the clocks of TSval in use (RFC 7323 section 5.4), from how many of them and what time on a clock's is known.
+const TICKS_NS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
+const KNOWN: (i64, i64) = (50, 50_000_000);
+/// Data that is later than this by a clock has a clock of another tick, or was held up by an outage.
+const LATE_NS: i64 = 1_000_000_000;
+/// Clocks differ by less than one part of so many.
+const DRIFT: i64 = 5_000;
+
+/// What data waited before this point that passed lately, at so many times in a round trip toward the receiver.
+#[derive(Debug, Clone, Default)]
+struct Passed {
+    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
+    noted: [(i64, i64); PASSED],
+    next: u32,
+    /// How many of them had waited.
+    waited: u32,
+}
+
+const PASSED: usize = 32;
+
+impl Passed {
+    #[inline(always)]
+    fn note(&mut self, t_ns: i64, waited_ns: i64, round_ns: i64) {
+        let last = (self.next as usize + PASSED - 1) % PASSED;
+        if t_ns.saturating_sub(self.noted[last].0) >= round_ns / (PASSED as i64 / 2) {
+            let place = &mut self.noted[self.next as usize];
+            self.waited = self.waited + u32::from(waited_ns > 0) - u32::from(place.1 > 0);
+            *place = (t_ns, waited_ns);
+            self.next = (self.next + 1) % PASSED as u32;
+        }
+    }
+
+    /// Of data that passed at a time: as noted last before it.
+    #[inline(always)]
+    fn at(&self, t_ns: i64) -> i64 {
+        if self.waited == 0 {
+            return 0;
+        }
+        let newest = self.next as usize + PASSED - 1;
+        let mut noted = (0..PASSED).map(|back| self.noted[(newest - back) % PASSED]);
+        let mut waited_ns = self.noted[newest % PASSED].1;
+        while let Some((passed_ns, was_ns)) = noted.next()
+            && passed_ns > 0
+        {
+            waited_ns = was_ns;
+            if passed_ns <= t_ns {
+                break;
+            }
+        }
+        waited_ns
+    }
+}
+
+impl Fields for Passed {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Passed { noted, next, waited } = self;
+        let mut used = noted.iter().filter(|(t_ns, _)| *t_ns > 0).count() as u32;
+        walk_over!(walk: next, waited, &mut used);
+        // They are filled from the first on.
+        if W::READS {
+            *noted = [(0, 0); PASSED];
+        }
+        for (t_ns, waited_ns) in noted.iter_mut().take(used as usize) {
+            walk.time(t_ns);
+            waited_ns.walk(walk);
+        }
+    }
+}

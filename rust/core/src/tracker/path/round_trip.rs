@@ -1,0 +1,127 @@
+//! The round trip of a path as one point shows it: both halves, and the whole.
+
+use super::half::{Halves, Times};
+
+/// One half.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Half {
+    /// Smallest, median and 95th percentile, nanoseconds.
+    pub min_ns: Option<i64>,
+    /// See above; `None` where too few were measured.
+    pub median_ns: Option<f64>,
+    /// See above.
+    pub p95_ns: Option<f64>,
+    /// Of how many.
+    pub samples: u32,
+    /// The path's own part at its best lies between these.
+    pub bound_ns: Option<(i64, i64)>,
+}
+
+/// The whole round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RoundTrip {
+    /// To the receiver and back.
+    pub toward_receiver: Half,
+    /// To the sender and back.
+    pub toward_sender: Half,
+    /// Whether echoed timestamps measured the half toward the sender, beside the handshake or without.
+    pub by_echo: bool,
+    /// Whether the other direction's ACKs did (its SYN's at least).
+    pub by_answer: bool,
+    /// Sum of the smallest.
+    pub base_ns: Option<i64>,
+    /// Median and 95th percentile of the sum.
+    pub median_ns: Option<f64>,
+    /// See above.
+    pub p95_ns: Option<f64>,
+}
+
+impl RoundTrip {
+    /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
+    ///
+    /// `unqueued`: the handshake was seen, and no other connection kept the queue of this one filled. `beside`: the capture
+    /// is the sender's, so that the half toward it is none. Elsewhere only echoed timestamps show what the whole took
+    /// after the handshake.
+    pub(super) fn of(
+        halves: &Halves,
+        answered: Option<i64>,
+        answers: u64,
+        unqueued: bool,
+        beside: bool,
+    ) -> Self {
+        // A quantile is known to the width of a bucket, the least exactly.
+        let quantiles = |times: &Times, min_ns: Option<i64>| {
+            let of = |part| times.quantile(part).map(|ns| ns.max(min_ns.unwrap_or(0) as f64));
+            (of(0.5), of(0.95))
+        };
+        let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
+            let (median_ns, p95_ns) = quantiles(times, min_ns);
+            let common = unqueued && times.samples >= COMMON;
+            let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
+            Half { min_ns, median_ns, p95_ns, samples, bound_ns }
+        };
+        let near_ns = [halves.near_min_ns(), answered].into_iter().flatten().min();
+        let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
+        let samples = halves.echoes.saturating_add(u32::try_from(answers).unwrap_or(u32::MAX));
+        let near = half(near_ns, &halves.near, samples);
+        let both = far.min_ns.zip(near.min_ns);
+        let base_ns = both.map(|(far, near)| far + near);
+        // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
+        let beside = beside && halves.beside_sender();
+        let timed = halves.echoes > 0 || (beside && halves.clock.tick_ns > 0);
+        let measured = timed && 2 * halves.unsure < halves.whole.samples;
+        // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
+        // long as that, and longer than what is left of it here, the whole is not known.
+        let tick_ns = if beside { 0.0 } else { halves.clock.tick_ns as f64 };
+        let sharp = |ns: f64, far_ns: Option<f64>, part: f64| {
+            let echoed = halves.near.quantile(part).zip(far_ns).map(|(near_ns, far_ns)| near_ns + far_ns);
+            ns >= SHARP.0 * tick_ns || echoed.is_some_and(|most_ns| most_ns <= SHARP.1 * ns)
+        };
+        let (median_ns, p95_ns) = match base_ns {
+            Some(_) if measured => match quantiles(&halves.whole, base_ns) {
+                (Some(median_ns), Some(p95_ns))
+                    if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
+                {
+                    (Some(median_ns), Some(p95_ns))
+                }
+                _ => (None, None),
+            },
+            Some(_) if beside && halves.echoes == 0 => {
+                let near_ns = near.min_ns.unwrap_or(0) as f64;
+                (far.median_ns.map(|ns| ns + near_ns), far.p95_ns.map(|ns| ns + near_ns))
+            }
+            _ => (None, None),
+        };
+        RoundTrip {
+            toward_receiver: far,
+            toward_sender: near,
+            by_echo: halves.echoes > 0,
+            by_answer: answers > 0,
+            base_ns,
+            median_ns,
+            p95_ns,
+        }
+    }
+}
+
+impl RoundTrip {
+    /// A half of which only the smallest is known.
+    pub(super) fn of_least(min_ns: Option<i64>, samples: u64) -> Half {
+        let samples = u32::try_from(samples).unwrap_or(u32::MAX);
+        Half { min_ns, samples, bound_ns: min_ns.map(|min_ns| bound(min_ns, None)), ..Half::default() }
+    }
+}
+
+/// Ticks from which on one changes a time little; how much longer than that time it may be by another measure.
+const SHARP: (f64, f64) = (3.3, 1.3);
+/// Samples of which the half may be near the smallest by more than chance.
+const COMMON: u32 = 16;
+
+/// What the path takes at its best lies between. A host takes up to a millisecond, or a quarter of the whole, to answer,
+/// and if half of all samples (`median_ns`) are no further than that from the smallest, the queues were empty then.
+/// Where they are not, or are few, all may have been queued: the least that is sure is nothing.
+fn bound(min_ns: i64, median_ns: Option<f64>) -> (i64, i64) {
+    let host_ns = (min_ns / 4).max(1_000_000);
+    let settled = median_ns.is_some_and(|median_ns| median_ns <= (min_ns + host_ns) as f64);
+    (if settled { (min_ns - host_ns).max(0) } else { 0 }, min_ns)
+}

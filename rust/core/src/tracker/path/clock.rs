@@ -70,9 +70,7 @@ impl Clock {
             span_ns >= clock_ns - clock_ns / 5
                 && span_ns - clock_ns <= clock_ns.saturating_mul(2).min(LATE_NS)
         };
-        // A tick that fitted is looked at now and then.
-        let due = self.tick_ns == 0 || val & 15 == 0;
-        if due && !(self.tick_ns > 0 && fits(self.tick_ns)) {
+        if !(self.tick_ns > 0 && fits(self.tick_ns)) {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;

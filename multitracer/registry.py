@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -169,21 +169,30 @@ def load(reference: str) -> Any:
 T = TypeVar("T")
 
 
-class _Lazy(Mapping[str, T], Generic[T]):
-    """What a group holds by name, each loaded when it is asked for: most files need few of them."""
+class OnDemand(Mapping[str, T], Generic[T]):
+    """Values by name, each made when it is looked up.
 
-    group: str
-    builtin: Mapping[str, str]
+    Parameters
+    ----------
+    names : sequence of str
+    made : dict of str to T
+        Those that are there already; the others join them.
+    """
 
-    def __init__(self) -> None:
-        self._loaded = _added(self.group, self.builtin)
-        self._names = [*self.builtin, *self._loaded]
+    def __init__(self, names: Sequence[str], made: dict[str, T]) -> None:
+        self._names = names
+        self._made = made
+
+    def make(self, name: str) -> T:
+        """The value of a name that has none yet."""
+        raise NotImplementedError
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._loaded:
-            self._loaded[name] = load(self.builtin[name])
-        found: T = self._loaded[name]
-        return found
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self.make(name)
+        return self._made[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -193,6 +202,22 @@ class _Lazy(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class _Lazy(OnDemand[T]):
+    """What a group holds by name, each loaded when it is asked for: most files need few of them."""
+
+    group: str
+    builtin: Mapping[str, str]
+
+    def __init__(self) -> None:
+        added = _added(self.group, self.builtin)
+        super().__init__([*self.builtin, *added], added)
+
+    def make(self, name: str) -> T:
+        """Load it."""
+        found: T = load(self.builtin[name])
+        return found
 
 
 class Parsers(_Lazy[Parser]):

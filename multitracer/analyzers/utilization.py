@@ -8,15 +8,12 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.offered import (
-    FASTER,
-    MUCH_FASTER,
     SLOWER,
     again_share,
-    fast_share,
+    faster,
     full_part,
-    full_share,
     offered_bps,
-    rate_shown_exactly,
+    overflow_share,
     transferring_s,
     wire_bytes,
     with_most_data,
@@ -135,8 +132,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     found, span = estimate.found, total(estimate.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
-    in_front = full_share(chosen) * fast_share(chosen)
-    twice = round(least_twice + (1 - in_front) * (duplicate - least_twice))
+    twice = round(least_twice + (1 - overflow_share(chosen)) * (duplicate - least_twice))
     middle, least, most = estimate.middle_ns, estimate.least_ns, estimate.most_ns
     duplicate_share = _share_twice(sent, duplicate, twice)
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
@@ -171,12 +167,12 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     new_share = 8 * wire_bytes(chosen)[0] / (offered * span_s)
     # Of what was lost, a full queue carried nothing, and a link in front of the loss each copy.
     again = again_share(chosen)
-    carried = (1 + (1 - full_share(chosen) * fast_share(chosen)) * again) * new_share
+    carried = (1 + (1 - overflow_share(chosen)) * again) * new_share
     busy_share = min(max(carried, new_share / max(1 - duplicate_share, 0.01)), 1.0)
-    faster = FASTER if rate_shown_exactly(chosen) else MUCH_FASTER
-    bounds = new_share / max(faster, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
+    most = faster(chosen)
+    bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
-    idle_bounds = 1 - min((1 + again) * new_share / SLOWER, 1.0), 1 - new_share / faster
+    idle_bounds = 1 - min((1 + again) * new_share / SLOWER, 1.0), 1 - new_share / most
     return _summary("rate of the full link", offered / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -242,7 +242,7 @@ def answers(
     return {name: results[name] for name in known if name in wanted}
 
 
-class WhenAsked(Mapping[str, Result]):
+class WhenAsked(registry.OnDemand[Result]):
     """The results of all analyzers that arise, each made when it is looked up, and what it needs before it.
 
     A figure looks up a few of them: it does not wait for the others.
@@ -255,23 +255,11 @@ class WhenAsked(Mapping[str, Result]):
     def __init__(self, measurement: Timeline) -> None:
         self._measurement = measurement
         self._known = registry.analyzers()
-        self._names = [name for name in self._known if arises(self._known, name, measurement)]
-        self._made: dict[str, Result] = {}
+        super().__init__([name for name in self._known if arises(self._known, name, measurement)], {})
 
-    def __getitem__(self, name: str) -> Result:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._made:
-            for step in order(self._known, [name]):
-                if step not in self._made:
-                    self._made[step] = answer(self._known, step, self._measurement, self._made)
+    def make(self, name: str) -> Result:
+        """Answer it, after what it needs."""
+        for step in order(self._known, [name]):
+            if step not in self._made:
+                self._made[step] = answer(self._known, step, self._measurement, self._made)
         return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)

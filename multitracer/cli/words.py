@@ -91,12 +91,13 @@ def causes(counts: Object, *, seen: bool = True) -> str:
     """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred."""
     parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
     inferred = counts.get("inferred", 0)
-    some = "all" if inferred == counts["total"] else f"{inferred:,}"
+    some = [f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred"] if inferred else []
+    text = count(counts["total"], "segment")
     if seen:
-        parts += [f"{some} inferred"] if inferred else []
-        return f"{count(counts['total'], 'segment')}{': ' if parts else ''}{', '.join(parts)}"
-    text = f"{count(counts['total'], 'segment')}{f', {some} inferred' if inferred else ''}"
-    return f"{text}; causes inferred: {', '.join(parts)}" if parts else text
+        parts, before = parts + some, ": "
+    else:
+        text, before = ", ".join([text, *some]), "; causes inferred: "
+    return f"{text}{before}{', '.join(parts)}" if parts else text
 
 
 def retransmitted(connection: Object) -> str:

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 
 from multitracer.diagnosis.field.offered import (
-    FASTER,
-    MUCH_FASTER,
     SLOWER,
     exceeds_full_link,
-    fast_share,
-    full_share,
+    faster,
     offered_bps,
-    rate_shown_exactly,
+    overflow_share,
     with_most_data,
 )
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
@@ -82,13 +79,10 @@ def idle(m: Timeline, entries: list[dict[str, Any]]) -> Idle | None:
         phases = longer_than(found.idle, found.packet_ns)
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, by_queue=False)
     rate = offered / 8
-    # What a full queue dropped, it did not carry: fast retransmit repairs that, of a queue that stood.
-    in_front = full_share(chosen) * fast_share(chosen)
-    carried = found.size * np.where(found.again, 1.0 - in_front, 1.0)
+    carried = found.size * np.where(found.again, 1.0 - overflow_share(chosen), 1.0)
     middle = empty_queue(found, carried, rate)
     least = empty_queue(found, found.size, rate * SLOWER)
-    faster = FASTER if rate_shown_exactly(chosen) else MUCH_FASTER
-    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * faster)
+    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * faster(chosen))
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
     phases = phases[overlap(phases, least) > 0]

@@ -9,6 +9,7 @@ from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.receivers import part_full
+from multitracer.layers.tcp.bottleneck import HEADERS_BYTES, PACKET_BYTES
 from multitracer.output.digest import digest
 
 SEEN_FULL = 0.1
@@ -18,14 +19,9 @@ TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
 SLOWER = 0.98
-FASTER, MUCH_FASTER = 1.06, 1.25
+_FASTER, _MUCH_FASTER = 1.06, 1.25
 """The link may have this part of the rate that is shown, or so many times it: moments in which the queue is
 empty make it seem slower. The larger one is for a rate that is shown with "about"."""
-
-_HEADERS_BYTES = 52
-"""IP and TCP with timestamps."""
-
-_PACKET_BYTES = 1500
 
 
 def with_most_data(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -51,8 +47,8 @@ def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
     """
     unique = sum(entry["bytes"]["unique"] for entry in entries)
     segments = sum(entry["packets"]["data"] for entry in entries)
-    packet = min(unique / max(segments, 1) + _HEADERS_BYTES, _PACKET_BYTES)
-    return unique * packet / max(packet - _HEADERS_BYTES, 1.0), packet
+    packet = min(unique / max(segments, 1) + HEADERS_BYTES, PACKET_BYTES)
+    return unique * packet / max(packet - HEADERS_BYTES, 1.0), packet
 
 
 def together_s(entries: Iterable[Object]) -> float:
@@ -109,9 +105,9 @@ def offered_bps(entries: Iterable[Object]) -> float | None:
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
-    flows = [found for entry in entries if (found := flow(entry)) is not None]
+    flows = _flows(entries)
     whole = sum(one.unique_bytes for one in flows)
-    full = [one for one in flows if part_full(one) >= SEEN_FULL]
+    full = _full(flows)
     if not whole or sum(part_full(one) * one.unique_bytes for one in full) < SEEN_FULL * whole:
         return None
     rates = [one.rate_bps for one in full if one.rate_bps is not None]
@@ -133,21 +129,30 @@ def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:
     return full_bps is not None and rate_bps > TWICE * full_bps
 
 
-def rate_shown_exactly(entries: Iterable[Object]) -> bool:
-    """Whether the rate of `offered_bps` is one that is shown without "about".
+def _flows(entries: Iterable[Object]) -> list[Flow]:
+    return [found for entry in entries if (found := flow(entry)) is not None]
+
+
+def _full(flows: Iterable[Flow]) -> list[Flow]:
+    """Those during which the bottleneck was seen to be full."""
+    return [one for one in flows if part_full(one) >= SEEN_FULL]
+
+
+def faster(entries: Iterable[Object]) -> float:
+    """How many times the rate of `offered_bps` the link's may be.
 
     Parameters
     ----------
     entries : iterable of mapping
         Of ``connections`` (docs/json.md).
     """
-    flows = [found for entry in entries if (found := flow(entry)) is not None]
-    shown = [one for one in flows if part_full(one) >= SEEN_FULL and one.rate_bps is not None]
-    return bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
+    shown = [one for one in _full(_flows(entries)) if one.rate_bps is not None]
+    exact = bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
+    return _FASTER if exact else _MUCH_FASTER
 
 
-def fast_share(entries: Sequence[Object]) -> float:
-    """Share of the retransmissions that fast retransmit sent.
+def overflow_share(entries: Sequence[Object]) -> float:
+    """Part of the retransmissions whose first copy a full queue dropped, so that the link never carried it.
 
     A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
     the path carried nothing at all for a while.
@@ -157,9 +162,9 @@ def fast_share(entries: Sequence[Object]) -> float:
     entries : sequence of mapping
         Of ``connections`` (docs/json.md).
     """
-    total_again = sum(entry["retransmissions"]["total"] for entry in entries)
+    again = sum(entry["retransmissions"]["total"] for entry in entries)
     fast = sum(entry["retransmissions"]["fast"] for entry in entries)
-    return float(fast / total_again) if total_again else 0.0
+    return full_share(entries) * float(fast / again) if again else 0.0
 
 
 def again_share(entries: Sequence[Object]) -> float:

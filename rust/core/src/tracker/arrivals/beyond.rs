@@ -6,7 +6,6 @@
 
 use super::ids::Step;
 use super::judge::TIMER_NS;
-use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::sender::Sender;
 
@@ -69,13 +68,10 @@ impl Sender {
     /// What goes on where all that was seen ends: whether it was sent beyond that before.
     #[inline(never)]
     pub(super) fn was_sent_beyond(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) -> bool {
-        let Some(books) = &self.books else { return false };
-        let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
-        let below = (seq - self.snd_una.min(seq)) - self.sent.overlap(self.snd_una.min(seq), seq);
-        let overtaken = books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;
+        let (sure, below) = (self.numbers_tell_of_data(peer), self.open_below(seq));
         let payload = self.ids.payload(segment.options.timestamps.is_some());
         let end = seq + i64::from(segment.length);
-        let (alone, holes) = (self.ids.is_alone(), self.ids.holes());
+        let holes = self.ids.holes();
         let near = self.path.as_ref().is_none_or(|path| path.beside_sender());
         let least = if near { LEAST_NEAR } else { LEAST };
         let Some(books) = &mut self.books else { return false };
@@ -86,9 +82,8 @@ impl Sender {
         let gaps = (below + payload - 1) / payload;
         let sent = books.beyond.packets - gaps - if near { LEAST } else { 0 };
         let sent_up_to = books.beyond.from + sent * payload;
-        // What the sender's own queue refuses takes numbers, too, but leaves no holes behind.
-        let sure = alone && !overtaken && back.saturating_mul(8) <= data;
         let enough = books.beyond.begun || sent >= least;
+        // What the sender's own queue refuses takes numbers, too, but leaves no holes behind.
         let found = sure && enough && end <= sent_up_to && sent_up_to - seq <= holes * payload;
         books.beyond.begun = found;
         if !found {

@@ -1,6 +1,7 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
 use super::asked::Request;
+use super::books::Books;
 use super::judge::{DUPACK_THRESHOLD, TIMER_NS};
 use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
@@ -173,6 +174,20 @@ impl Sender {
         cause
     }
 
+    /// Whether identifications that are left out are those of data that was lost: where ACKs take numbers too, they say little of
+    /// data, and where packets overtake each other, they may yet come.
+    pub(super) fn numbers_tell_of_data(&self, peer: &Sender) -> bool {
+        let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
+        let overtaken = |books: &Books| books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;
+        self.ids.is_alone() && back.saturating_mul(8) <= data && !self.books.as_deref().is_some_and(overtaken)
+    }
+
+    /// Bytes below `seq` that were neither seen nor acknowledged.
+    pub(super) fn open_below(&self, seq: i64) -> i64 {
+        let from = self.snd_una.min(seq);
+        (seq - from) - self.sent.overlap(from, seq)
+    }
+
     /// Identifications were left out before a segment: how much new data surely left the sender with them, and was lost.
     ///
     /// What else they may have been is taken off: retransmissions into the gaps below `seq`, which go out in order, and
@@ -185,9 +200,7 @@ impl Sender {
         in_order: bool,
         peer: &Sender,
     ) {
-        let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
-        if !self.ids.is_alone() || back.saturating_mul(8) > data {
-            // Where ACKs take numbers too, those left out say little of data.
+        if !self.numbers_tell_of_data(peer) {
             return;
         }
         let at = Surroundings::of(self, segment, seq, peer);
@@ -195,18 +208,13 @@ impl Sender {
             return;
         }
         let Some(books) = &self.books else { return };
-        if books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0 {
-            // Where packets overtake each other, those left out may yet come.
-            return;
-        }
         let under_way = books.recovery.is_some_and(|(up_to, _)| self.snd_una < up_to || seq < up_to);
         let late = books.gap_at(seq).is_some_and(|gap| segment.t_ns - gap.t_ns >= TIMER_NS);
         if !in_order && (under_way || late && at.quiet_ns < TIMER_NS) {
             // Others may have been sent again, and lost, before this one.
             return;
         }
-        let from = self.snd_una.min(seq);
-        let below = (seq - from) - self.sent.overlap(from, seq);
+        let below = self.open_below(seq);
         let timestamps = segment.options.timestamps.is_some();
         let into_gaps = if below > 0 { self.ids.packets_of(below, timestamps) } else { 0 };
         let attempts = i64::from((at.quiet_ns.max(0) / TIMER_NS + 1).ilog2());

@@ -54,8 +54,8 @@ impl Clock {
     }
 
     /// What data can have waited before this point: how much later than at its best it comes by the clock that its
-    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed.
-    /// `round_ns` is the last round trip toward the receiver.
+    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed; `round_ns` the last round trip toward
+    /// the receiver.
     pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) {
         let Some((first_val, first_ns)) = first else { return };
         let ticks = i64::from(val.wrapping_sub(first_val) as i32);

@@ -271,8 +271,8 @@ impl Gaps {
         let alone = in_flight == unit
             && full(length, self.pushed)
             && full(i64::from(segment.length), segment.has(flags::PSH));
-        if alone && drained_ns.is_some() {
-            let silent_ns = drained_ns.map_or(0, |at_ns| t_ns.saturating_sub(at_ns.max(before_ns)));
+        if alone && let Some(at_ns) = drained_ns {
+            let silent_ns = t_ns.saturating_sub(at_ns.max(before_ns));
             if self.refused.pause(segment.ip_id, silent_ns, halves.base_ns()) {
                 self.spend(Wait::Refused, gap_ns);
                 return true;

@@ -9,7 +9,7 @@ from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.measurement import MOST
 from multitracer.diagnosis.field.receivers import part_full
-from multitracer.layers.tcp.bottleneck import HEADERS_BYTES, PACKET_BYTES
+from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
 from multitracer.output.digest import digest
 
 SEEN_FULL = 0.1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows, highest, payload, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
@@ -28,10 +29,6 @@ STILL_NS = 200_000_000
 """The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
 distances of packets, stands still."""
 _FACTOR = 8
-
-PACKET_BYTES = 1500
-HEADERS_BYTES = 52
-"""The largest IP packet of most networks, and the headers of IP and TCP with timestamps."""
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"

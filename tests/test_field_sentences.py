@@ -11,7 +11,7 @@ from support_entries import entry
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
-from multitracer.diagnosis.field.offered import offered_bps
+from multitracer.diagnosis.field.offered import Offered
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
@@ -272,9 +272,9 @@ def test_a_capture_that_is_not_at_the_sender_proves_no_absence_of_losses() -> No
 
 
 def test_what_the_path_offers_is_known_only_if_it_was_seen_full() -> None:
-    assert offered_bps([entry(**FULL)]) == pytest.approx(11.6e6)
-    assert offered_bps([entry(application=0.98, bandwidth=0.02, full=0.46, rate=1e10)]) is None
-    assert offered_bps([entry(receiver_window=1.0, full=0.0)]) is None
+    assert Offered([entry(**FULL)]).rate_bps == pytest.approx(11.6e6)
+    assert Offered([entry(application=0.98, bandwidth=0.02, full=0.46, rate=1e10)]).rate_bps is None
+    assert Offered([entry(receiver_window=1.0, full=0.0)]).rate_bps is None
 
 
 @pytest.mark.parametrize(("rate_bps", "kinds"), [(1.1e6, []), (3e6, ["queue"])])
@@ -294,7 +294,7 @@ def test_the_pace_of_a_slow_reader_is_no_link(rate_bps: float, kinds: list[str])
     )
     said = [one.kind for one in sentences([slow])]
     assert said == ["idle_receiver_window", *kinds]
-    assert offered_bps([slow]) == (rate_bps if kinds else None)
+    assert Offered([slow]).rate_bps == (rate_bps if kinds else None)
 
 
 def test_the_digest_counts_by_the_limit_that_held_for_longest() -> None:
@@ -586,7 +586,7 @@ def test_words_of_a_cost(bounds: tuple[float, float, float], words: str) -> None
 def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:
     """The sum of connections held by losses is what they got, and not what the link offers."""
     held = entry(bandwidth=0.5, loss_recovery=0.5, full=0.5, rate=None)
-    assert offered_bps([held, {**held, "index": 1}]) is None
+    assert Offered([held, {**held, "index": 1}]).rate_bps is None
 
 
 def stood(length_s: float, *, before: bool = False) -> list[Object]:

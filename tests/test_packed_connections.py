@@ -13,7 +13,7 @@ import multitracer as mt
 from multitracer import native
 from multitracer.analyzers import connections
 from multitracer.cli.main import main
-from multitracer.diagnosis.field.measurement import MOST
+from multitracer.diagnosis.field.looked_at import MOST
 from multitracer.model.errors import TooManyConnections
 from multitracer.model.timeline import Connection, Timeline
 

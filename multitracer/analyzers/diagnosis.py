@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.measurement import from_captures, looked_at
+from multitracer.diagnosis.field.looked_at import looked_at
+from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
 from multitracer.diagnosis.findings.broken_off import unfinished
 from multitracer.diagnosis.findings.finding import Finding

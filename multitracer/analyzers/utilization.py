@@ -6,18 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.measurement import MOST
-from multitracer.diagnosis.field.offered import (
-    SLOWER,
-    again_share,
-    faster,
-    full_part,
-    offered_bps,
-    overflow_share,
-    transferring_s,
-    wire_bytes,
-    with_most_data,
-)
+from multitracer.diagnosis.field.looked_at import MOST
+from multitracer.diagnosis.field.offered import SLOWER, offered
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
@@ -125,14 +115,15 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     entries = results["connections"].summary["connections"]
     sent, duplicate = _bytes(results["connections"])
     estimate = idle(m, entries) if sent > 0 else None
-    chosen = with_most_data(entries)
-    offered = None if estimate is None else offered_bps(chosen)
-    if estimate is None or offered is None or total(estimate.span) <= 0:
+    if estimate is None:
+        return None
+    path = offered(m, entries)
+    if path.rate_bps is None or total(estimate.span) <= 0:
         return None
     found, span = estimate.found, total(estimate.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
-    twice = round(least_twice + (1 - overflow_share(chosen)) * (duplicate - least_twice))
+    twice = round(least_twice + (1 - path.overflow_share) * (duplicate - least_twice))
     middle, least, most = estimate.middle_ns, estimate.least_ns, estimate.most_ns
     duplicate_share = _share_twice(sent, duplicate, twice)
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
@@ -143,7 +134,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
         counts = sent, duplicate, twice
         return _summary(found.basis, estimate.rate, middle / span, idle_bounds, bounds, span / 1e9, counts)
     # A link that carries so many bytes in so much time is not much busier than its rate allows.
-    by_rate = 8 * wire_bytes(chosen)[0] / (offered * span / 1e9)
+    by_rate = 8 * path.wire_bytes / (path.rate_bps * span / 1e9)
     idle_share = max(middle / span, 1 - min(by_rate * VARIES / max(1 - duplicate_share, 0.01), 1.0))
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     bounds = min(low, by_rate), min(high, by_rate * VARIES)
@@ -156,24 +147,25 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
     Any capture shows this one, also where no time between a segment and its ACK can be measured.
     """
-    chosen = [entry for entry in with_most_data(connections.summary["connections"]) if entry["bytes"]["sent"]]
-    offered = offered_bps(chosen)
-    span_s = transferring_s(chosen)
-    if offered is None or span_s <= 0 or full_part(chosen) < MOSTLY:
+    path = offered(m, connections.summary["connections"])
+    span_s = path.transferring_s
+    if path.rate_bps is None or span_s <= 0 or path.full_part < MOSTLY:
         return None
     sent, duplicate = _bytes(connections)
     twice = min(_arrived_twice(m), duplicate)
     duplicate_share = _share_twice(sent, duplicate, twice)
-    new_share = 8 * wire_bytes(chosen)[0] / (offered * span_s)
+    new_share = 8 * path.wire_bytes / (path.rate_bps * span_s)
     # Of what was lost, a full queue carried nothing, and a link in front of the loss each copy.
-    again = again_share(chosen)
-    carried = (1 + (1 - overflow_share(chosen)) * again) * new_share
+    again = path.again_share
+    carried = (1 + (1 - path.overflow_share) * again) * new_share
     busy_share = min(max(carried, new_share / max(1 - duplicate_share, 0.01)), 1.0)
-    most = faster(chosen)
+    most = path.faster
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
     idle_bounds = 1 - min((1 + again) * new_share / SLOWER, 1.0), 1 - new_share / most
-    return _summary("rate of the full link", offered / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts)
+    return _summary(
+        "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts
+    )
 
 
 def _share_twice(sent: int, duplicate: int, twice: int) -> float:

@@ -7,22 +7,18 @@ long as the queue lasts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from multitracer.diagnosis.field.offered import (
-    SLOWER,
-    exceeds_full_link,
-    faster,
-    offered_bps,
-    overflow_share,
-    with_most_data,
-)
+from multitracer.diagnosis.field.offered import SLOWER, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
 from multitracer.model.arrays.intervals import Intervals, longer_than, overlap, total
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
+
+Object = Mapping[str, Any]
 
 _PACKETS = 2.0
 """A phase that lasts no longer than so many packets take is not told from the spacing of packets."""
@@ -58,31 +54,34 @@ class Idle:
     by_queue: bool
 
 
-def idle(m: Timeline, entries: list[dict[str, Any]]) -> Idle | None:
+def idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     """Estimate when the bottleneck was idle; None if the captures do not show it.
 
     Parameters
     ----------
     m : Timeline
-    entries : list of dict
+    entries : sequence of mapping
         All ``connections`` (docs/json.md).
     """
+    return m.once("idle", lambda: _idle(m, entries))
+
+
+def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     found = bottleneck(m)
     if found is None:
         return None
-    chosen = with_most_data(entries)
-    offered = offered_bps(chosen)
-    if exceeds_full_link(8 * found.rate, offered):
+    path = offered(m, entries)
+    if exceeds_full_link(8 * found.rate, path.rate_bps):
         return None
-    if offered is None or found.basis == "arrivals":
+    if path.rate_bps is None or found.basis == "arrivals":
         middle_ns, least_ns, most_ns = idle_ns(found)
         phases = longer_than(found.idle, found.packet_ns)
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, by_queue=False)
-    rate = offered / 8
-    carried = found.size * np.where(found.again, 1.0 - overflow_share(chosen), 1.0)
+    rate = path.rate_bps / 8
+    carried = found.size * np.where(found.again, 1.0 - path.overflow_share, 1.0)
     middle = empty_queue(found, carried, rate)
     least = empty_queue(found, found.size, rate * SLOWER)
-    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * faster(chosen))
+    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * path.faster)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
     phases = phases[overlap(phases, least) > 0]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.field.kernel import kernel_counts
+from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
@@ -17,9 +18,6 @@ from multitracer.model.timeline import Timeline
 Object = Mapping[str, Any]
 
 _DIRECTIONS = ("forward", "reverse")
-
-MOST = 1000
-"""Of more connections, so many with most data and with most timeouts are looked at one by one."""
 
 _LOSS = ("local_drop", "loss", "spurious", "bottleneck", "queue")
 _DROPPED = ("capture-drops", "capture-loss")
@@ -119,29 +117,6 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
         for one in m.connections
         if m.snd in one.summaries and m.rcv in one.summaries
     }
-
-
-def looked_at(m: Timeline, entries: Sequence[Object]) -> list[Object]:
-    """All of few connections; of many, those that the digest names: entries of a summary are dear to make.
-
-    Parameters
-    ----------
-    m : Timeline
-    entries : sequence of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    if isinstance(entries, list) and len(entries) <= MOST:
-        return entries
-    return m.once("looked_at", lambda: _chosen(entries))
-
-
-def _chosen(entries: Sequence[Object]) -> list[Object]:
-    if len(entries) <= MOST:
-        return list(entries)
-    from multitracer.output.digest import digest
-
-    places = digest(entries, MOST)
-    return [entries[place] for place in sorted({*places["largest"], *places["worst"]})]
 
 
 def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:

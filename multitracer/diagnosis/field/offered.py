@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from multitracer.diagnosis.field.facts import Flow, Object, flow
 from multitracer.diagnosis.field.full_links import together_bps
-from multitracer.diagnosis.field.measurement import MOST
+from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
 from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
-from multitracer.output.digest import digest
+from multitracer.model.timeline import Timeline
 
 SEEN_FULL = 0.1
 """The bottleneck's rate is shown if it was full for this part of the transfers, weighted by data."""
@@ -24,53 +24,121 @@ _FASTER, _MUCH_FASTER = 1.06, 1.25
 empty make it seem slower. The larger one is for a rate that is shown with "about"."""
 
 
-def with_most_data(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of many with most data, which show what the path offered; of a few all.
-
-    Parameters
-    ----------
-    entries : list of dict
-        All ``connections`` (docs/json.md).
-    """
-    if len(entries) <= MOST:
-        return entries
-    return [entries[place] for place in digest(entries, MOST)["largest"]]
-
-
-def wire_bytes(entries: Sequence[Object]) -> tuple[float, float]:
-    """Bytes of the IP packets of all data, each byte of it once, and of a usual packet.
+class Offered:
+    """What the path offered to some transfers, as captures show it.
 
     Parameters
     ----------
     entries : sequence of mapping
-        Of ``connections`` (docs/json.md).
+        Of ``connections`` (docs/json.md); those that sent nothing do not count.
+
+    Attributes
+    ----------
+    entries : list of mapping
+        Those that sent data.
+    flows : list of Flow
+        The facts of each.
+    wire_bytes, packet_bytes : float
+        Bytes of the IP packets of all data, each byte of it once, and of a usual packet.
     """
-    unique = sum(entry["bytes"]["unique"] for entry in entries)
-    segments = sum(entry["packets"]["data"] for entry in entries)
-    packet = min(unique / max(segments, 1) + HEADERS_BYTES, PACKET_BYTES)
-    return unique * packet / max(packet - HEADERS_BYTES, 1.0), packet
+
+    def __init__(self, entries: Sequence[Object]) -> None:
+        self.entries = [entry for entry in entries if entry["bytes"]["sent"]]
+        self.flows = [found for entry in self.entries if (found := flow(entry)) is not None]
+        self._parts_full = [part_full(one) for one in self.flows]
+        self._unique_bytes = sum(one.unique_bytes for one in self.flows)
+        self._segments = sum(entry["packets"]["data"] for entry in self.entries)
+        self.packet_bytes = min(self._unique_bytes / max(self._segments, 1) + HEADERS_BYTES, PACKET_BYTES)
+        payload_bytes = max(self.packet_bytes - HEADERS_BYTES, 1.0)
+        self.wire_bytes = self._unique_bytes * self.packet_bytes / payload_bytes
+
+    @cached_property
+    def rate_bps(self) -> float | None:
+        """Bits a second that the bottleneck carried while full; None if it never was, or no rate shows."""
+        full = self._full
+        seen = sum(one.unique_bytes * part for one, part in full)
+        if not self._unique_bytes or seen < SEEN_FULL * self._unique_bytes:
+            return None
+        rates = [one.rate_bps for one, _ in full if one.rate_bps is not None]
+        if not rates:
+            return None
+        return max(*rates, together_bps(tuple(one for one, _ in full)) or 0.0)
+
+    @cached_property
+    def faster(self) -> float:
+        """How many times `rate_bps` the link's rate may be."""
+        shown = [one for one, _ in self._full if one.rate_bps is not None]
+        exact = bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
+        return _FASTER if exact else _MUCH_FASTER
+
+    @cached_property
+    def overflow_share(self) -> float:
+        """Part of the retransmissions whose first copy a full queue dropped: the link never carried it.
+
+        A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had
+        to, the path carried nothing at all for a while.
+        """
+        again = sum(entry["retransmissions"]["total"] for entry in self.entries)
+        fast = sum(entry["retransmissions"]["fast"] for entry in self.entries)
+        full_share = min(self._by_data(one.full_share or 0.0 for one in self.flows), 1.0)
+        return full_share * float(fast / again) if again else 0.0
+
+    @property
+    def again_share(self) -> float:
+        """How many segments were sent again, as a part of those of all data."""
+        again = sum(entry["retransmissions"]["total"] for entry in self.entries)
+        return float(again / max(self._segments, 1))
+
+    @property
+    def full_part(self) -> float:
+        """Part of the transfers in which the bottleneck was full, weighted by data."""
+        return self._by_data(self._parts_full)
+
+    @property
+    def together_s(self) -> float:
+        """Seconds in which any of the transfers went on."""
+        return _covered_s(_span(entry) for entry in self.entries)
+
+    @property
+    def transferring_s(self) -> float:
+        """The same at their senders, without their handshakes: from the first data to the last ACK."""
+        return _covered_s(_span(entry, handshake=False) for entry in self.entries)
+
+    @cached_property
+    def _full(self) -> list[tuple[Flow, float]]:
+        """Those during which the bottleneck was seen to be full, and for which part."""
+        parts = zip(self.flows, self._parts_full, strict=True)
+        return [(one, part) for one, part in parts if part >= SEEN_FULL]
+
+    def _by_data(self, parts: Iterable[float]) -> float:
+        """The mean of a part over the transfers, weighted by data; 0 without any."""
+        summed = sum(part * one.unique_bytes for one, part in zip(self.flows, parts, strict=True))
+        return summed / self._unique_bytes if self._unique_bytes else 0.0
 
 
-def together_s(entries: Iterable[Object]) -> float:
-    """Seconds in which any of the transfers went on.
+def offered(m: Timeline, entries: Sequence[Object]) -> Offered:
+    """What the path offered to the transfers of a measurement, found once.
 
     Parameters
     ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
+    m : Timeline
+    entries : sequence of mapping
+        All ``connections`` (docs/json.md); of many those count that are looked at.
     """
-    return _covered_s(_span(entry) for entry in entries)
+    return m.once("offered", lambda: Offered(looked_at(m, entries)))
 
 
-def transferring_s(entries: Iterable[Object]) -> float:
-    """The same at their senders, without their handshakes: from the first data to the last ACK.
+def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:
+    """Whether an estimate of the bottleneck's rate is far beyond the rate that it had while it was full.
 
     Parameters
     ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
+    rate_bps : float
+        Bits per second.
+    full_bps : float or None
+        The same while it was full; None if it never was: nothing is beyond it then.
     """
-    return _covered_s(_span(entry, handshake=False) for entry in entries)
+    return full_bps is not None and rate_bps > TWICE * full_bps
 
 
 def _covered_s(spans: Iterable[tuple[float, float]]) -> float:
@@ -95,114 +163,3 @@ def _span(entry: Object, *, handshake: bool = True) -> tuple[float, float]:
     # Data was sent, and the last ACK comes, half a round trip beyond the capture: the link is idle meanwhile.
     beyond_s = (((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms") or 0.0) / 1e3
     return start + float(limits.get("handshake") or 0.0) * float(seconds) - beyond_s, until
-
-
-def offered_bps(entries: Iterable[Object]) -> float | None:
-    """Bits a second that the bottleneck carried while it was full; None if it never was, or no rate shows.
-
-    Parameters
-    ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    flows = _flows(entries)
-    whole = sum(one.unique_bytes for one in flows)
-    full = _full(flows)
-    if not whole or sum(part_full(one) * one.unique_bytes for one in full) < SEEN_FULL * whole:
-        return None
-    rates = [one.rate_bps for one in full if one.rate_bps is not None]
-    if not rates:
-        return None
-    return max(*rates, together_bps(tuple(full)) or 0.0)
-
-
-def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:
-    """Whether an estimate of the bottleneck's rate is far beyond the rate that it had while it was full.
-
-    Parameters
-    ----------
-    rate_bps : float
-        Bits per second.
-    full_bps : float or None
-        The same while it was full; None if it never was: nothing is beyond it then.
-    """
-    return full_bps is not None and rate_bps > TWICE * full_bps
-
-
-def _flows(entries: Iterable[Object]) -> list[Flow]:
-    return [found for entry in entries if (found := flow(entry)) is not None]
-
-
-def _full(flows: Iterable[Flow]) -> list[Flow]:
-    """Those during which the bottleneck was seen to be full."""
-    return [one for one in flows if part_full(one) >= SEEN_FULL]
-
-
-def faster(entries: Iterable[Object]) -> float:
-    """How many times the rate of `offered_bps` the link's may be.
-
-    Parameters
-    ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    shown = [one for one in _full(_flows(entries)) if one.rate_bps is not None]
-    exact = bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
-    return _FASTER if exact else _MUCH_FASTER
-
-
-def overflow_share(entries: Sequence[Object]) -> float:
-    """Part of the retransmissions whose first copy a full queue dropped, so that the link never carried it.
-
-    A queue that overflows loses some segments of many, which fast retransmit repairs; where a timer had to,
-    the path carried nothing at all for a while.
-
-    Parameters
-    ----------
-    entries : sequence of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    again = sum(entry["retransmissions"]["total"] for entry in entries)
-    fast = sum(entry["retransmissions"]["fast"] for entry in entries)
-    return full_share(entries) * float(fast / again) if again else 0.0
-
-
-def again_share(entries: Sequence[Object]) -> float:
-    """How many segments were sent again, as a part of those of all data.
-
-    Parameters
-    ----------
-    entries : sequence of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    again = sum(entry["retransmissions"]["total"] for entry in entries)
-    return float(again / max(sum(entry["packets"]["data"] for entry in entries), 1))
-
-
-def full_part(entries: Iterable[Object]) -> float:
-    """Part of the transfers in which the bottleneck was full, weighted by data.
-
-    Parameters
-    ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    return _by_data(entries, part_full)
-
-
-def full_share(entries: Iterable[Object]) -> float:
-    """Part of the time with data in flight in which the bottleneck was full, weighted by data.
-
-    Parameters
-    ----------
-    entries : iterable of mapping
-        Of ``connections`` (docs/json.md).
-    """
-    return min(_by_data(entries, lambda one: one.full_share or 0.0), 1.0)
-
-
-def _by_data(entries: Iterable[Object], part: Callable[[Flow], float]) -> float:
-    """The mean of a part over the transfers, weighted by data; 0 without any."""
-    flows = [found for entry in entries if (found := flow(entry)) is not None]
-    whole = sum(one.unique_bytes for one in flows)
-    return sum(part(one) * one.unique_bytes for one in flows) / whole if whole else 0.0

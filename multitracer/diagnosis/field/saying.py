@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
@@ -54,20 +53,19 @@ def sentences(
         Empty if none carried data. One without a text has a cost, and is not worth a sentence.
     """
     known, gone = kernel or {}, lost or {}
-    known_flows = (
-        flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
+    expired, unacked = syn_timeouts or {}, unacked_timeouts or {}
+    seen_flows = (
+        flow(
+            entry,
+            known.get(entry["index"]),
+            complete=complete,
+            lost=gone.get(entry["index"]),
+            syn_timeouts=expired.get(entry["index"], 0),
+            unacked_timeouts=unacked.get(entry["index"], 0),
+        )
         for entry in entries
     )
-    expired, unacked = syn_timeouts or {}, unacked_timeouts or {}
-    flows = [
-        replace(
-            one,
-            syn_timeouts=expired.get(one.index, 0),
-            unacked_timeouts=unacked.get(one.index, 0),
-        )
-        for one in known_flows
-        if one is not None
-    ]
+    flows = [one for one in seen_flows if one is not None]
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
     about = any(group.kind in _OF_LOSS for group in found)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.facts import flow
-from multitracer.diagnosis.field.offered import SEEN_FULL, exceeds_full_link, together_s, wire_bytes
+from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
@@ -85,7 +84,7 @@ def from_captures(
         With the time in which each limited the sender as its cost; of chains of their own, idle time and
         duplicates.
     entries : sequence of mapping
-        Of ``connections``.
+        All ``connections`` (docs/json.md), at least one with data.
     chains : sequence of mapping
         As in the result of `chains`.
     twice_s : float
@@ -97,12 +96,12 @@ def from_captures(
         Those given, in their order, with costs and bounds in seconds.
     loss : Loss
     """
-    carrying = [entry for entry in entries if entry["bytes"]["sent"]]
-    largest = max(carrying, key=lambda entry: int(entry["bytes"]["unique"]))
-    rate_bps, seen_full = _rate(m, carrying)
-    wire, packet = wire_bytes(carrying)
-    opening = opening_s(rate_bps, _rtt_s(largest), wire / len(carrying), packet)
-    loss = loss_of_path(together_s(carrying), wire, rate_bps, seen_full=seen_full, opening_s=opening)
+    path = offered(m, entries)
+    largest = max(path.entries, key=lambda entry: int(entry["bytes"]["unique"]))
+    rate_bps, seen_full = _rate(m, path)
+    each_bytes = path.wire_bytes / len(path.entries)
+    opening = opening_s(rate_bps, _rtt_s(largest), each_bytes, path.packet_bytes)
+    loss = loss_of_path(path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening)
     opening = min(opening, loss.s)
     first = next((one for one in found if one.kind in _WITH_LOSS), None)
     claims = []
@@ -136,16 +135,15 @@ def _rtt_s(entry: Object) -> float:
     return 0.0
 
 
-def _rate(m: Timeline, entries: Sequence[Object]) -> tuple[float | None, bool]:
+def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
     """Bits a second that the bottleneck carries while something waits, and whether it was seen full."""
-    whole = sum(entry["bytes"]["unique"] for entry in entries) or 1
+    whole = sum(entry["bytes"]["unique"] for entry in path.entries) or 1
     full = sum(
         float((entry.get("limits") or {}).get("bandwidth") or 0.0) * entry["bytes"]["unique"]
-        for entry in entries
+        for entry in path.entries
     )
     seen_full = full >= SEEN_FULL * whole
-    flows = [one for entry in entries if (one := flow(entry)) is not None]
-    rates = [one.rate_bps for one in flows if one.rate_bps and not paced_by_reader(one)]
+    rates = [one.rate_bps for one in path.flows if one.rate_bps and not paced_by_reader(one)]
     shown = bool(rates)
     if not m.summarised:
         from multitracer.layers.tcp.bottleneck import bottleneck

@@ -20,15 +20,39 @@ const ARRIVAL_NAMES: [&str; 5] = ["", "retransmission", "reordered", "network_du
 /// Summaries of connections, each made into a dictionary when it is asked for: a dictionary takes some ten times
 /// the memory of what it is made from, and a capture may hold hundreds of thousands of connections.
 #[pyclass(frozen)]
-pub(crate) struct Summaries(Arc<ConnectionStore>);
+pub(crate) struct Summaries {
+    connections: Arc<ConnectionStore>,
+    /// What was asked of all together last, and for how many of the worst and largest.
+    digest: Mutex<Option<(usize, Digest)>>,
+}
+
+/// The worst and largest that are found at first: finding fewer takes as long.
+const FOUND: usize = 1000;
 
 impl Summaries {
     pub(crate) fn new(connections: ConnectionStore) -> Self {
-        Summaries(Arc::new(connections))
+        Summaries { connections: Arc::new(connections), digest: Mutex::new(None) }
+    }
+
+    /// Found once, unless more of the worst and largest are asked for than before.
+    fn found(&self, most: usize) -> Digest {
+        let mut known = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut digest = match &*known {
+            Some((found, digest)) if *found >= most => digest.clone(),
+            _ => {
+                let wanted = most.max(FOUND);
+                let digest = Digest::of(&self.connections, wanted);
+                *known = Some((wanted, digest.clone()));
+                digest
+            }
+        };
+        digest.worst.truncate(most);
+        digest.largest.truncate(most);
+        digest
     }
 
     fn at<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
-        self.0.with(number, |connection| connection_to_python(py, connection))
+        self.connections.with(number, |connection| connection_to_python(py, connection))
     }
 }
 
@@ -38,8 +62,8 @@ const MANY: usize = 10_000;
 impl Drop for Summaries {
     /// Nobody waits until the memory of many is given back.
     fn drop(&mut self) {
-        if self.0.len() >= MANY {
-            let connections = std::mem::take(&mut self.0);
+        if self.connections.len() >= MANY {
+            let connections = std::mem::take(&mut self.connections);
             drop(std::thread::Builder::new().spawn(move || drop(connections)));
         }
     }
@@ -68,12 +92,12 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pymethods]
 impl Summaries {
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.connections.len()
     }
 
     /// One dictionary, or a list of those that a slice names.
     fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let count = self.0.len() as isize;
+        let count = self.connections.len() as isize;
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(count)?;
             let found = PyList::empty(py);
@@ -86,21 +110,21 @@ impl Summaries {
         let index: isize = index.extract()?;
         let at = if index < 0 { index + count } else { index };
         match usize::try_from(at) {
-            Ok(at) if at < self.0.len() => Ok(self.at(py, at)?.into_any()),
+            Ok(at) if at < self.connections.len() => Ok(self.at(py, at)?.into_any()),
             _ => Err(PyIndexError::new_err(format!("connection {index} of {count}"))),
         }
     }
 
     /// Time of the first segment of all, and which connection has most payload in one direction (the first of them).
     fn overview(&self) -> (Option<i64>, Option<usize>) {
-        let overview = self.0.overview();
+        let overview = self.connections.overview();
         (overview.first_ns, overview.largest.map(|(_, number)| number))
     }
 
     /// Both ends of each.
     fn endpoints(&self) -> Vec<[(String, u16); 2]> {
-        let mut found = Vec::with_capacity(self.0.len());
-        self.0.each(0..self.0.len(), |_, connection| {
+        let mut found = Vec::with_capacity(self.connections.len());
+        self.connections.each(0..self.connections.len(), |_, connection| {
             found.push(connection.endpoints.map(|(address, port)| (address.to_ip().to_string(), port)));
         });
         found
@@ -109,14 +133,14 @@ impl Summaries {
     /// `connections` of docs/json.md in pieces, with a comma before each entry but the first.
     fn entries(&self, source: String, point: String, t0_ns: i64, flat: bool) -> EntryPieces {
         let context = EntryContext { source, point, t0_ns };
-        EntryPieces(Mutex::new(Entries::new(Arc::clone(&self.0), context, flat)))
+        EntryPieces(Mutex::new(Entries::new(Arc::clone(&self.connections), context, flat)))
     }
 
     /// What all come to together, as the stub says.
     fn digest<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyDict>> {
-        let found = py.detach(|| Digest::of(&self.0, most));
+        let found = py.detach(|| self.found(most));
         let d = PyDict::new(py);
-        d.set_item("connections", self.0.len())?;
+        d.set_item("connections", self.connections.len())?;
         d.set_item("bytes", counts(py, &["sent", "unique", "duplicate", "acked"], &found.bytes)?)?;
         let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
         causes.set_item("total", retransmissions(&found.retransmissions))?;

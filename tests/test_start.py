@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support_samples import PATIENCE_S
 
 NEVER = {
@@ -82,6 +83,15 @@ def test_a_lone_capture_is_joined_to_nothing(samples: Path) -> None:
     found = loaded(["analyze", "--json", "--full", str(samples / "flow-control" / "snd.pcap")])
     assert "multitracer.alignment.finish" in found
     assert not found & ((NEVER - {"numpy"}) | JOINING | {"numpy.ma"})
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("sample", ["link-resets-vj", "host-queue"])
+def test_layers_are_joined_without_masked_arrays(samples: Path, sample: str, form: list[str]) -> None:
+    """NumPy loads them for some of its functions, which takes longer than most questions."""
+    found = loaded(["analyze", *form, str(samples / sample)])
+    assert "numpy" in found
+    assert "numpy.ma" not in found
 
 
 def test_one_figure_loads_one_figure_and_no_help(samples: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from multitracer.alignment.clocks import MAX_SKEW_PPM, Fit, Points, fit
 from multitracer.alignment.path import FEW_MATCHES, leaving
 from multitracer.alignment.relation import Pairs, Relation, against, place_steps
 from multitracer.alignment.state import AlignmentState
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
@@ -73,7 +74,7 @@ def _join_pair(state: AlignmentState, a: int, b: int, new: bool = True) -> None:
         return lower, upper
 
     own = state.own[b]
-    span, covered = _span(state, b, np.unique(own["conn"][matches.second]))
+    span, covered = _span(state, b, sorted_unique(own["conn"][matches.second]))
     fitted = fit(*points(shared), span)
     evidence: dict[str, Any] = {}
     odd = _contradicting(shared, fitted, points, span)
@@ -178,5 +179,5 @@ def _contradicting(shared: _Shared, fitted: Fit, points: Any, span: tuple[int, i
     ):
         wrong = against(alone.pieces[0], side, sign, 0) & (side.order >= first) & (side.order <= last)
         odd.append(conn[wrong])
-    found = np.unique(np.concatenate(odd))
+    found = sorted_unique(np.concatenate(odd))
     return found if len(found) else None

@@ -16,6 +16,7 @@ from multitracer.alignment.anchors import anchors_of
 from multitracer.alignment.clocks import Fit, Int, Piece, fit
 from multitracer.alignment.linksearch import MAX_DRIFT, Packets, search, search_leading
 from multitracer.alignment.relation import Pairs, Relation, place_steps
+from multitracer.model.arrays.statistics import medians, quantiles
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -141,7 +142,7 @@ def _all_times(trace: Trace) -> tuple[Int, Int]:
 
 def _floor(lower: Array, upper: Array) -> int:
     """A level of the offset that can be compared between stretches: packets leave the link at once."""
-    return int(np.percentile(upper, 10)) if len(upper) else int(np.percentile(lower, 90))
+    return int(quantiles(upper, (0.1,))[0]) if len(upper) else int(quantiles(lower, (0.9,))[0])
 
 
 def _with_steps(fitted: Fit, borders: list[int], moves: list[int]) -> Fit:
@@ -164,8 +165,8 @@ def _binding_less(t_a: Int, t_b: Int, sign: int) -> Array:
     apart = sign * (t_a - t_b)
     x = (t_b - t_b[0]).astype(np.float64)
     parts = np.array_split(np.argsort(x, kind="stable"), 3)
-    run = float(np.median(x[parts[2]]) - np.median(x[parts[0]]))
-    slope = float(np.median(apart[parts[2]]) - np.median(apart[parts[0]])) / run if run > 0 else 0.0
+    run = float(medians(x[parts[2]]) - medians(x[parts[0]]))
+    slope = float(medians(apart[parts[2]]) - medians(apart[parts[0]])) / run if run > 0 else 0.0
     if abs(slope) > MAX_DRIFT:  # a step, not a drift
         slope = 0.0
     return np.sort(np.argsort(apart - slope * x, kind="stable")[: len(apart) - drop])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.alignment.clocks import Fit, Int, Piece, Points, apply_pieces
+from multitracer.model.arrays.statistics import medians
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
@@ -94,7 +95,7 @@ def place_steps(fitted: Fit, t_ns: Int, record: Int, lower: Points, upper: Point
     """
     pieces = list(fitted.pieces)
     steps = np.diff(t_ns)
-    usual = float(np.median(steps[steps > 0])) + 1000.0 if (steps > 0).any() else 1000.0
+    usual = float(medians(steps[steps > 0])) + 1000.0 if (steps > 0).any() else 1000.0
     for number, step in enumerate(fitted.steps, 1):
         inside = _Inside(fitted, number, lower, upper, (int(record[0]), int(record[-1])))
         change = step["offset_change_ns"]

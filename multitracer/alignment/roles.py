@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
 
@@ -95,8 +96,8 @@ def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
     if not released.any():
         return None
     to_data = t_data[following[released]] - t_ack[advance[released]]
-    far = float(np.percentile(to_ack[to_ack >= 0], 10)) if (to_ack >= 0).any() else 0.0
-    near = float(np.percentile(to_data, 10))
+    far = float(quantiles(to_ack[to_ack >= 0], (0.1,))[0]) if (to_ack >= 0).any() else 0.0
+    near = float(quantiles(to_data, (0.1,))[0])
     if far + near <= 0:
         return None
     return Split(far, near, point_by_share(near / (far + near)))

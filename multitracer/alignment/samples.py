@@ -10,6 +10,7 @@ from multitracer.alignment.clocks import ClockLine, Fit, Piece
 from multitracer.alignment.flows import Socket, seen, sockets
 from multitracer.alignment.joining import Captures, Log
 from multitracer.alignment.relation import Pairs, Relation
+from multitracer.model.arrays.unique import among
 from multitracer.model.table import Array, Table
 
 _COMMAND_NS = 50_000_000  # the time is printed before the counters are read: they may be newer by this much
@@ -105,7 +106,7 @@ def _bounds(states: Table, own: Sequence[Socket], captures: Captures, capture: i
 
 def _syn_counted(acked: Array, highest: Array) -> int:
     """0 if the kernel counts the SYN as an acknowledged byte (the side that opened), else 1."""
-    return int(np.isin(acked + 1, highest).sum() > np.isin(acked, highest).sum())
+    return int(among(acked + 1, highest).sum() > among(acked, highest).sum())
 
 
 def _between_changes(values: Array, t_ns: Array, counter: Array, t_change: Array) -> tuple[Array, Array]:

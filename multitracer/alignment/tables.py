@@ -11,6 +11,7 @@ from multitracer.alignment import connections, flows
 from multitracer.alignment.relation import Nominal
 from multitracer.alignment.state import AlignmentState, entities
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.errors import Issue
 from multitracer.model.table import Array, Sparse, Table
 
@@ -74,7 +75,7 @@ def kernel_tables(
             table = table.replace(conn=conn, dir=direction)
             unknown = np.flatnonzero(conn < 0)
             if len(unknown) and state.merged:
-                foreign |= set(np.unique(table["flow"][unknown]).tolist())
+                foreign |= set(sorted_unique(table["flow"][unknown]).tolist())
                 record = int(table["record"][unknown].min())
                 first_record = min(first_record or record, record)
             if "snd_una" in table:
@@ -133,7 +134,7 @@ def _relative(state: AlignmentState, table: Table) -> dict[str, Array]:
     """snd_una and snd_nxt relative to the base of the direction in which the socket sends."""
     una, nxt = table["snd_una"].copy(), table["snd_nxt"].copy()
     grouped = Grouped(table["conn"], table["dir"])
-    for conn in np.unique(table["conn"][table["conn"] >= 0]).tolist():
+    for conn in sorted_unique(table["conn"][table["conn"] >= 0]).tolist():
         merged = state.merged[conn]
         for direction in (0, 1):
             rows = grouped.rows(conn, direction)

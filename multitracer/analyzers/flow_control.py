@@ -12,6 +12,7 @@ from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, overlap, total
+from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.schema.results import XOFF_INTERVALS
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
@@ -133,7 +134,7 @@ def _pairs(held: Table) -> Intervals:
 def _quantiles(gaps_ns: Any) -> dict[str, float] | None:
     if not len(gaps_ns):
         return None
-    low, middle, high = np.quantile(gaps_ns, [0, 0.5, 1]) / 1e6
+    low, middle, high = quantiles(gaps_ns, (0.0, 0.5, 1.0)) / 1e6
     return {"min": round(float(low), 3), "median": round(float(middle), 3), "max": round(float(high), 3)}
 
 

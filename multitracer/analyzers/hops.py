@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import quantiles
 
 if TYPE_CHECKING:
     from multitracer.layers.tcp.hops import Hop
@@ -70,13 +71,11 @@ def _entry(m: Timeline, hop: Hop) -> dict[str, Any]:
 
 def _delay(hop: Hop) -> dict[str, Any] | None:
     """By the clocks of both, and over the quickest packet, which no offset of the clocks changes."""
-    import numpy as np
-
     delays_ns = hop.delays_ns()
     if not len(delays_ns):
         return None
     least = int(delays_ns.min())
-    median, p95 = (float(value) for value in np.percentile(delays_ns, (50, 95)))
+    median, p95 = (float(value) for value in quantiles(delays_ns, (0.5, 0.95)))
     delay = {"min": least, "median": median, "p95": p95, "over_min_median": median - least}
     delay["over_min_p95"] = p95 - least
     return {name: round(value / 1e6, 6) for name, value in delay.items()} | {"samples": len(delays_ns)}

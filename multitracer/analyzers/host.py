@@ -16,6 +16,8 @@ from multitracer.layers.host.segments import join
 from multitracer.layers.host.sockets import begun, directions_of, joined_calls, own_flows
 from multitracer.layers.host.waiting import waiting
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.statistics import quantiles
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema import HOST_CALLS, HOST_KINDS, HOST_PACKETS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -34,7 +36,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     events = m.table("host_events")
     hosts, packets, calls = [], [], []
-    for source in np.unique(events["source"]).tolist():
+    for source in sorted_unique(events["source"]).tolist():
         one, packeted, called = _host(m, source, events.where(events["source"] == source))
         hosts.append(one)
         packets.append(packeted)
@@ -70,7 +72,7 @@ def _host(m: Timeline, source: int, events: Table) -> tuple[dict[str, Any], Tabl
         own = segments.where(known)
         packets, ambiguous = join(packets, own, outgoing[known] == 1)
         joined = packets["capture"]
-        unmatched = int(np.count_nonzero(known)) - len(np.unique(joined[joined >= 0]))
+        unmatched = int(np.count_nonzero(known)) - len(sorted_unique(joined[joined >= 0]))
         packets = packets.replace(
             capture=np.where(joined >= 0, rows[np.flatnonzero(known)[np.maximum(joined, 0)]], -1)
             if known.any()
@@ -171,7 +173,7 @@ def _qdisc(m: Timeline, source: int, packets: Table, reasons: list[str]) -> dict
     """How long packets were in the queueing discipline, and its drops by both accounts."""
     queued = (packets["enqueue_ns"] >= 0) & (packets["dequeue_ns"] >= 0)
     waits = np.maximum(packets["dequeue_ns"][queued] - packets["enqueue_ns"][queued], 0)
-    median, tail = np.percentile(waits, (50, 95)) if len(waits) else (None, None)
+    median, tail = quantiles(waits, (0.5, 0.95)) if len(waits) else (None, None)
     passed = (packets["start_ns"] >= 0) & (packets["queue_ns"] >= 0) & (packets["dequeue_ns"] < 0)
     lost = sum(count for name, count in _drops(packets, reasons).items() if name.startswith("QDISC_"))
     counted = change(m, source, "qdisc.", ".drops")

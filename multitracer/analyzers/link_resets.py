@@ -13,6 +13,7 @@ from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import Handshake, handshakes
 from multitracer.layers.tcp.transit import Delivery, in_order
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.results import LINK_RESETS
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
@@ -164,7 +165,7 @@ def _variant(value: dict[str, Any]) -> str | None:
 
 def _flushed(m: Timeline, events: Table) -> dict[str, dict[str, int]]:
     found = {}
-    for entity in np.unique(events["entity"]).tolist():
+    for entity in sorted_unique(events["entity"]).tolist():
         mine = events.where(events["entity"] == entity)
         found[m.entities[entity]] = {
             "tx": int(np.maximum(mine["flush_tx"], 0).sum()),

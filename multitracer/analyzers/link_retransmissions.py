@@ -12,6 +12,8 @@ from multitracer.layers.link.path import arrivals, first_rows, link_path
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.regression import fit
+from multitracer.model.arrays.statistics import medians
+from multitracer.model.arrays.unique import sorted_difference
 from multitracer.model.schema.results import LINK_ENTITIES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
@@ -71,7 +73,7 @@ def _entity(m: Timeline, entity: int) -> dict[str, Any]:
         "srej_sent": _signals(m, entity, "snd"),
         "srej_received": _signals(m, entity, "rcv"),
         "delay_min_ns": int(delays.min()) if len(delays) else -1,
-        "delay_median_ns": int(np.median(delays)) if len(delays) else -1,
+        "delay_median_ns": int(medians(delays)) if len(delays) else -1,
         "delay_max_ns": int(delays.max()) if len(delays) else -1,
     }
 
@@ -96,7 +98,7 @@ def _longest_run(t_ns: Any, again: Any) -> tuple[int, int, int]:
 
 def _delays(frames: Table, first: Table, entity: int) -> Any:
     """First sending to first reception of the frames that arrived."""
-    others = np.setdiff1d(np.unique(frames["entity"]), [entity])
+    others = sorted_difference(frames["entity"], np.array([entity]))
     peer = int(others[0]) if len(others) == 1 else None
     arrived = arrivals(first, frames, peer)
     return (arrived - first["t_ns"])[arrived >= 0]

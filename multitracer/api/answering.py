@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -207,6 +207,7 @@ def answers(
     measurement: Timeline,
     only: Iterable[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    without: Container[str] = (),
 ) -> dict[str, Result]:
     """Results of all analyzers, or of some and what they need.
 
@@ -217,6 +218,8 @@ def answers(
         Names; None: all that arise.
     progress : callable, optional
         ``progress(done, total, name)``, called before each.
+    without : container of str
+        Of all that arise, names that nobody asks for; what others need of them is answered all the same.
 
     Returns
     -------
@@ -229,7 +232,8 @@ def answers(
         An unknown name.
     """
     known = registry.analyzers()
-    wanted = [name for name in known if arises(known, name, measurement)] if only is None else list(only)
+    asked = [name for name in known if name not in without] if only is None else list(only)
+    wanted = [name for name in asked if arises(known, name, measurement)] if only is None else asked
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Literal
 
 from multitracer import registry
@@ -288,6 +288,7 @@ def analyze(
     *paths: str | os.PathLike[str],
     only: Iterable[str] | None = None,
     progress: Progress | None = None,
+    without: Container[str] = (),
 ) -> Analysis:
     """Answer all questions, or some, about a measurement.
 
@@ -300,6 +301,8 @@ def analyze(
     only : iterable of str, optional
         Names of analyzers; what they need is run too, but is not part of the outcome.
     progress : callable, optional
+    without : container of str
+        Names of analyzers that are left out where all are asked, unless another needs them.
 
     Returns
     -------
@@ -318,7 +321,7 @@ def analyze(
     True
     """
     measurement = _measurement(subject, paths)
-    return Analysis(measurement, answers(measurement, only, progress))
+    return Analysis(measurement, answers(measurement, only, progress, without))
 
 
 def _measurement(

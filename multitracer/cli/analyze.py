@@ -21,6 +21,7 @@ from multitracer.cli.common import (
     uncollected,
 )
 from multitracer.cli.finite import Finite
+from multitracer.cli.unshown import UNSHOWN
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
 
@@ -124,7 +125,7 @@ def command(
         # What is made is kept to the end: searching it for cycles took up to a fifth of the time.
         ctx.with_resource(uncollected())
         measurement = load(paths, formats, "auto" if full is None else "bounded" if full else "summary")
-    analysis = analyze(measurement)
+    analysis = analyze(measurement, without=() if as_json else UNSHOWN)
     contract = analysis_object(measurement, analysis.results)
     if as_json:
         from multitracer.output.jsontext import encoded, one_line

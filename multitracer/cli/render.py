@@ -16,6 +16,7 @@ from rich.text import Text
 from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
+from multitracer.cli.unshown import UNSHOWN
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, nearly_all
 
@@ -67,7 +68,8 @@ def summary(contract: Object, console: Console | None = None, verbose: bool = Fa
     _utilization(console, contract)
     _clocks(console, contract["clocks"])
     _observation(console, contract["other"].get("observation", {}))
-    _inconclusive(console, unanswered(contract))
+    reasons = unanswered(contract)
+    _inconclusive(console, {name: why for name, why in reasons.items() if name not in UNSHOWN})
     print_issues(console, contract["issues"])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.alignment.clocks.points import Float, Points
+from multitracer.model.arrays.statistics import medians
 from multitracer.model.arrays.unique import sorted_union
 
 MAX_SKEW_PPM = 500.0
@@ -101,7 +102,7 @@ def possible(lower: Points, upper: Points) -> bool:
     """Whether one line with a plausible skew satisfies all points."""
     if not len(lower) or not len(upper):
         return True
-    base = int(np.median(np.concatenate([lower.value_ns, upper.value_ns])))
+    base = int(medians(np.concatenate([lower.value_ns, upper.value_ns])))
     origin = int(min(lower.t_ns.min(), upper.t_ns.min()))
     hull_low = upper_hull((lower.t_ns - origin) / 1e9, (lower.value_ns - base).astype(np.float64))
     hull_up = lower_hull((upper.t_ns - origin) / 1e9, (upper.value_ns - base).astype(np.float64))

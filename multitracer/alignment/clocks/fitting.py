@@ -11,6 +11,7 @@ from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM, feasible, low
 from multitracer.alignment.clocks.points import ClockLine, Fit, Int, Piece, Points
 from multitracer.alignment.clocks.skew import CONFIDENCE, least_violation, skew_interval, slope_of_centre
 from multitracer.alignment.clocks.steps import Step, find_steps
+from multitracer.model.arrays.statistics import medians, quantiles
 
 _WIDE_NS = 20_000_000  # bounds wider than this are "approximate"
 _SUSPICIOUS = 0.6  # of the smallest round trip: hulls closer than this did not come from one steady clock
@@ -161,14 +162,14 @@ def fit_median(
     points = _in_order(Points.between(t_source, t_reference, order))
     origin = int(span_ns[0])
     x = (points.t_ns - origin) / 1e9
-    base = int(np.median(points.value_ns))
+    base = int(medians(points.value_ns))
     y = (points.value_ns - base).astype(np.float64)
     slope, error = slope_of_centre(x, y)
     if abs(slope) <= CONFIDENCE * error:
         slope = 0.0
     residual = y - slope * x
-    middle = float(np.median(residual))
-    p5, p95 = (float(v) for v in np.percentile(residual - middle, [5, 95]))
+    middle = float(medians(residual))
+    p5, p95 = (float(v) for v in quantiles(residual - middle, (0.05, 0.95)))
     spread = max(-p5, p95) + resolution_ns
     term = 0.0 if slope == 0 else 2 * error * max(abs(x.max()), abs((span_ns[1] - origin) / 1e9))
     line = ClockLine(origin, base + round(middle), slope / 1e9)
@@ -178,7 +179,7 @@ def fit_median(
         "residual_ns": {
             f"p{q}": round(float(v))
             for q, v in zip(
-                (0, 5, 50, 95, 100), np.percentile(residual - middle, [0, 5, 50, 95, 100]), strict=True
+                (0, 5, 50, 95, 100), quantiles(residual - middle, (0.0, 0.05, 0.5, 0.95, 1.0)), strict=True
             )
         },
         "skew_ppm_error": round(error / 1e3, 3),
@@ -208,7 +209,7 @@ def _in_order(points: Points) -> Points:
 def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: int) -> tuple[Piece, int]:
     """One line for a stretch without steps; also by how much the constraints contradict each other."""
     origin = span_ns[0]
-    base = int(np.median(np.concatenate([lower.value_ns, upper.value_ns])))
+    base = int(medians(np.concatenate([lower.value_ns, upper.value_ns])))
     x_low, y_low = (lower.t_ns - origin) / 1e9, (lower.value_ns - base).astype(np.float64)
     x_up, y_up = (upper.t_ns - origin) / 1e9, (upper.value_ns - base).astype(np.float64)
     limit = MAX_SKEW_PPM * 1e3  # ns per second

@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.alignment.clocks.convex_hull import MAX_SKEW_PPM
 from multitracer.alignment.clocks.points import Float
+from multitracer.model.arrays.statistics import medians
 
 CONFIDENCE = 5.0
 """Half width of the skew's interval in standard errors."""
@@ -111,7 +112,7 @@ def slope_of_centre(x: Float, y: Float) -> tuple[float, float]:
     """Slope of a line through points with outliers (Theil and Sen), and its standard error."""
     if len(x) > 200:  # pairs grow with the square: medians of 100 stretches instead
         groups = np.array_split(np.argsort(x, kind="stable"), 100)
-        x, y = (np.array([np.median(values[group]) for group in groups]) for values in (x, y))
+        x, y = (np.array([medians(values[group]) for group in groups]) for values in (x, y))
     # Not by the spread: the mean of equal numbers may differ from them in its last digit.
     if len(x) < 3 or np.ptp(x) <= 0:
         return 0.0, MAX_SKEW_PPM * 1e3
@@ -119,7 +120,7 @@ def slope_of_centre(x: Float, y: Float) -> tuple[float, float]:
     i, j = np.triu_indices(len(x), 1)
     run = x[j] - x[i]
     apart = run != 0
-    slope = float(np.median((y[j] - y[i])[apart] / run[apart]))
+    slope = float(medians((y[j] - y[i])[apart] / run[apart]))
     residual = y - slope * x
-    sigma = max(1.4826 * float(np.median(np.abs(residual - np.median(residual)))), 500.0)
+    sigma = max(1.4826 * float(medians(np.abs(residual - medians(residual)))), 500.0)
     return slope, 1.25 * sigma / spread

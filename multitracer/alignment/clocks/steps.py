@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.alignment.clocks.convex_hull import possible
 from multitracer.alignment.clocks.points import Float, Int, Points
+from multitracer.model.arrays.statistics import medians, quantiles
 from multitracer.model.arrays.unique import sorted_union
 
 _MAX_STEPS = 8
@@ -58,8 +59,8 @@ def _level_shift(lower: Points, upper: Points) -> Step | None:
         gaps, by_l, by_u = _changes(lower, upper, window)
         if not len(gaps):
             continue
-        noise_l = 1.4826 * float(np.median(np.abs(by_l))) + 50_000
-        noise_u = 1.4826 * float(np.median(np.abs(by_u))) + 50_000
+        noise_l = 1.4826 * float(medians(np.abs(by_l))) + 50_000
+        noise_u = 1.4826 * float(medians(np.abs(by_u))) + 50_000
         small, large = np.minimum(np.abs(by_l), np.abs(by_u)), np.maximum(np.abs(by_l), np.abs(by_u))
         agree = (np.sign(by_l) == np.sign(by_u)) & (small > 0.6 * large)
         clear = (np.abs(by_u) > 4 * noise_u) & (np.abs(by_l) > 4 * noise_l)
@@ -85,7 +86,7 @@ def _lasting_shift(lower: Points, upper: Points) -> Step | None:
     for calm, change, sign in ((upper, by_u, 1.0), (lower, by_l, -1.0)):
         if not len(gaps):
             continue
-        noise = 1.4826 * float(np.median(np.abs(change))) + 50_000
+        noise = 1.4826 * float(medians(np.abs(change))) + 50_000
         other = by_l if calm is upper else by_u
         agree = (np.sign(other) == np.sign(change)) & (np.abs(other) > 0.4 * np.abs(change))
         score = np.where(agree & (np.abs(change) > 8 * noise), np.abs(change), 0.0)
@@ -95,8 +96,8 @@ def _lasting_shift(lower: Points, upper: Points) -> Step | None:
         step, cut = float(change[top]), int(gaps[top])
         level = sign * calm.value_ns.astype(np.float64)  # delays lift it: the floor is its low percentiles
         before, after = level[calm.order < cut], level[calm.order >= cut]
-        floors = np.percentile(before, 10), np.percentile(after, 10)
-        spread = max(np.median(before) - floors[0], np.median(after) - floors[1])
+        floors = quantiles(before, (0.1,))[0], quantiles(after, (0.1,))[0]
+        spread = max(medians(before) - floors[0], medians(after) - floors[1])
         if abs(sign * (floors[1] - floors[0]) - step) < 0.2 * abs(step) and spread < abs(step) / 3:
             return _place(lower, upper, cut, step, window), step
     return None
@@ -125,7 +126,7 @@ def _place(lower: Points, upper: Points, near: int, change: float, window: int) 
         known = (at > 0) & (at < len(points))
         jump = np.zeros(len(gaps))
         jump[known] = (points.value_ns[at[known]] - points.value_ns[at[known] - 1]).astype(np.float64)
-        usual = float(np.median(np.abs(np.diff(points.value_ns)))) + 50_000
+        usual = float(medians(np.abs(np.diff(points.value_ns)))) + 50_000
         score -= np.abs(jump - change) / usual
     return int(gaps[np.argmax(score)]) if len(gaps) else near
 

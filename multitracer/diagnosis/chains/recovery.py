@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
 from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.model.arrays.unique import among
 from multitracer.model.quantities import count
 
 _QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
@@ -189,7 +190,7 @@ def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: in
         return parent
     repeated = np.array(episode.values("seq"), dtype=np.int64)
     last = parent
-    for row in (low + np.flatnonzero(np.isin(seq[low:high], repeated))).tolist()[:MOST_EVENTS]:
+    for row in (low + np.flatnonzero(among(seq[low:high], repeated))).tolist()[:MOST_EVENTS]:
         last = chain.add(
             Event(
                 "segment_lost",

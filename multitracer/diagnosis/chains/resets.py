@@ -8,6 +8,7 @@ from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
 from multitracer.diagnosis.chains.evidence import Episode, Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.link.resetlog import handshakes
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.chains import RESET_LOSSES
 from multitracer.model.table import Array, Table
 
@@ -58,7 +59,7 @@ def _acknowledges(evidence: Evidence) -> Array:
         return np.zeros(0, dtype=np.int64)
     found = np.full(len(taken), -1, dtype=np.int64)
     segments = evidence.m.table("segments")
-    for source in np.unique(taken["source"]).tolist():
+    for source in sorted_unique(taken["source"]).tolist():
         there = segments.where(segments["source"] == source).sorted_by("record")
         mine = np.flatnonzero(taken["source"] == source)
         at = np.minimum(np.searchsorted(there["record"], taken["record"][mine]), len(there) - 1)

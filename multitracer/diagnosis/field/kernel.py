@@ -7,6 +7,7 @@ from typing import Any
 
 from multitracer.diagnosis.field.facts import Flow, KernelCounts
 from multitracer.diagnosis.findings.finding import Finding
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.lazy import np
 from multitracer.model.quantities import count
 from multitracer.model.timeline import Connection, Timeline
@@ -54,7 +55,7 @@ def _total_retrans(m: Timeline) -> dict[int, int]:
     known = states.where((states["retrans_total"] >= 0) & (states["conn"] >= 0))
     directions = {one.index: one.data_dir for one in m.connections} if len(known) else {}
     found: dict[int, int] = {}
-    for conn in np.unique(known["conn"]).tolist():
+    for conn in sorted_unique(known["conn"]).tolist():
         mine = (known["conn"] == conn) & (known["dir"] == directions.get(conn, -1))
         if np.any(mine):
             found[conn] = int(known["retrans_total"][mine].max())

@@ -13,6 +13,8 @@ from multitracer.layers.link.resetlog import flushes, handshakes
 from multitracer.layers.link.sendings import sendings
 from multitracer.layers.tcp.losses import arrival_ns, queue_drops
 from multitracer.model.arrays.group_by import Grouped
+from multitracer.model.arrays.statistics import medians
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.errors import MultiTracerError
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
@@ -214,7 +216,7 @@ def _arrives(stream: Stream) -> bool:
     """Whether packets pass this capture after the other one."""
     known = stream.arrived_ns >= 0
     return bool(np.any(known)) and bool(
-        np.median(stream.arrived_ns[known] - stream.segments["t_ns"][known]) < 0
+        medians(stream.arrived_ns[known] - stream.segments["t_ns"][known]) < 0
     )
 
 
@@ -232,7 +234,7 @@ def _arrived(m: Timeline, rows: Table, other: int | None) -> Int:
     if other is None:
         return found
     mine = Grouped(rows["conn"], rows["dir"])
-    for conn in np.unique(rows["conn"]).tolist():
+    for conn in sorted_unique(rows["conn"]).tolist():
         for direction in (0, 1):
             own = mine.rows(conn, direction)
             if len(own):

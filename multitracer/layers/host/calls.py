@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.model import schema
-from multitracer.model.arrays.unique import sorted_difference
+from multitracer.model.arrays.unique import sorted_difference, sorted_unique
 from multitracer.model.table import Array, Table
 
 _KIND = {name: code for code, name in enumerate(schema.HOST_KINDS)}
@@ -76,7 +76,7 @@ def copies(events: Table, calls: Table) -> dict[str, Array]:
     writes = calls.where((calls["kind"] == 0) & (calls["length"] > 0) & (calls["conn"] >= 0))
     before = np.zeros(len(writes), dtype=np.int64)
     flow = writes["conn"].astype(np.int64) * 2 + writes["dir"]
-    for one in np.unique(flow).tolist():
+    for one in sorted_unique(flow).tolist():
         own = flow == one
         before[own] = np.cumsum(writes["length"][own]) - writes["length"][own]
     rows, ends, wanted = _copying(events)

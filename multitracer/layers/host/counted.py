@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.layers.host.local import of
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -60,7 +61,7 @@ def _own(m: Timeline, source: int) -> Table:
 
 def is_lone_host(m: Timeline, source: int) -> bool:
     """Whether the counters beside a log can only be of its host."""
-    kernels = [int(value) for value in np.unique(m.table("host_events")["source"])]
+    kernels = [int(value) for value in sorted_unique(m.table("host_events")["source"])]
     return [one for one in kernels if folder(m, one) == folder(m, source)] == [source]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from multitracer.model import schema
+from multitracer.model.arrays.statistics import medians
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 
@@ -228,7 +230,7 @@ def _give_bulks(events: Table, seen: _Lives) -> None:
     bulks = np.flatnonzero((events["kind"] == _KIND["dequeue"]) & (events["length"] > 1))
     if not len(bulks):
         return
-    for cpu in np.unique(events["cpu"][start[lives]]).tolist():
+    for cpu in sorted_unique(events["cpu"][start[lives]]).tolist():
         own = lives[events["cpu"][start[lives]] == cpu]
         given = bulks[events["cpu"][bulks] == cpu]
         if not len(given):
@@ -246,7 +248,7 @@ def _table(events: Table, seen: _Lives, lives: Array) -> Table:
         return seen.value(name, column)[lives]
 
     header = of("start_xmit", "value")
-    usual = int(np.median(header[header >= 0])) if np.any(header >= 0) else _ETHERNET_HEADER
+    usual = int(medians(header[header >= 0])) if np.any(header >= 0) else _ETHERNET_HEADER
     sent = np.maximum(of("start_xmit", "length"), of("queue", "length"))
     length = sent - np.where(header >= 0, header, usual)
     length = np.where(of("receive") >= 0, of("receive", "length"), np.where(sent >= 0, length, -1))
@@ -343,7 +345,7 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
     place = {record: at for at, record in enumerate(packets["record"][whole].tolist())}
     queue_rows = np.flatnonzero(events["kind"] == _KIND["queue"])
     wanted = _of_queues(reasons)[events["name"][drops]]
-    for cpu in np.unique(events["cpu"][drops[wanted]]).tolist():
+    for cpu in sorted_unique(events["cpu"][drops[wanted]]).tolist():
         own = np.flatnonzero(wanted & (events["cpu"][drops] == cpu))
         queued = queue_rows[events["cpu"][queue_rows] == cpu]
         at = np.searchsorted(queued, drops[own]) - 1

@@ -8,6 +8,7 @@ from typing import Any
 from multitracer.layers.host.calls import calls, starved
 from multitracer.layers.host.counted import folder, is_lone_host, lost_events
 from multitracer.layers.host.local import addresses, calls_logged
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
@@ -122,7 +123,7 @@ def _writes(m: Timeline) -> dict[int, tuple[Table, set[tuple[int, int]]]]:
     """By log in which no event and no write is missing: its writes, and the directions in which it sends."""
     events = m.table("host_events")
     found = {}
-    for source in np.unique(events["source"]).tolist():
+    for source in sorted_unique(events["source"]).tolist():
         own = events.where(events["source"] == source)
         if lost_events(m, source) or not calls_logged(m, source, own)[0]:
             continue

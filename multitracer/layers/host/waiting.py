@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.layers.host.calls import copies
+from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.table import Array, Table
 
 LAYERS = ("send_buffer", "qdisc", "device", "receive_queue")
@@ -114,7 +115,7 @@ def _until(t_ns: Array, upto: Array, last: Array, came_ns: Array) -> Array:
 def _summary(waits: Array, whole: int) -> dict[str, Any]:
     known = waits[waits >= 0]
     total = int(known.sum())
-    median, p95 = np.percentile(known, (50, 95)) if len(known) else (None, None)
+    median, p95 = quantiles(known, (0.5, 0.95)) if len(known) else (None, None)
     return {
         "packets": len(known),
         "unknown": int(np.count_nonzero(waits == _UNKNOWN)),

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from multitracer.layers.host.local import addresses
+from multitracer.model.arrays.statistics import medians
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.lazy import np
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
@@ -270,10 +272,10 @@ def _ends(t_ns: Array) -> Array:
     """Rows that end an interval: all, or of rows that are close the first, and the last of each step."""
     last_of_time = np.append(np.diff(t_ns) > 0, True)
     rows = np.flatnonzero(last_of_time)
-    if len(rows) < 3 or float(np.median(np.diff(t_ns[rows]))) >= _SHORT_NS:
+    if len(rows) < 3 or float(medians(np.diff(t_ns[rows]))) >= _SHORT_NS:
         return rows
     step = (t_ns[rows] - t_ns[rows[0]]) // _BIN_NS
-    return np.unique(np.append(rows[:1], rows[np.append(np.diff(step) > 0, True)]))
+    return sorted_unique(np.append(rows[:1], rows[np.append(np.diff(step) > 0, True)]))
 
 
 def _increments(found: Samples, start: tuple[int, float] | None) -> Samples:
@@ -305,7 +307,7 @@ def _of_series(m: Timeline) -> Iterator[LoggedFlow]:
     if not len(table):
         return
     groups: dict[tuple[object, ...], dict[str, tuple[int, Samples]]] = {}
-    for source in np.unique(table["source"]).tolist():
+    for source in sorted_unique(table["source"]).tolist():
         if m.sources[source].layer == "link":
             continue
         mine = table.where(table["source"] == source)
@@ -386,7 +388,7 @@ def _test(m: Timeline, source: int, label: str, known: Mapping[str, Samples]) ->
 
 def _of_rates(found: Samples, start_ns: int | None) -> Rates:
     """Rates logged at the end of their interval; the first began with the test, or was as long as most."""
-    usual = int(np.median(np.diff(found.t_ns))) if len(found.t_ns) > 1 else 0
+    usual = int(medians(np.diff(found.t_ns))) if len(found.t_ns) > 1 else 0
     first = int(found.t_ns[0]) - usual if start_ns is None else start_ns
     begin = np.concatenate([[first], found.t_ns[:-1]])
     passed = (found.t_ns - begin).astype(np.float64)

@@ -15,6 +15,8 @@ import numpy as np
 
 from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFates, fates_between
 from multitracer.layers.tcp.flow_batch import Times, batches
+from multitracer.model.arrays.statistics import medians
+from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.timeline import Connection, Timeline
 
 MOST_DELAYS = 1 << 22
@@ -81,7 +83,7 @@ def captures_along(m: Timeline) -> list[int]:
     The ends are where the timeline has them. Those between are in the order in which the data passed them, by
     the median over the packets that they share with the first.
     """
-    sources = np.unique(m.table("segments")["source"]).tolist()
+    sources = sorted_unique(m.table("segments")["source"]).tolist()
     between = [int(one) for one in sources if one not in (m.snd, m.rcv)]
     first = m.snd if m.snd is not None else next(iter(between), None)
     if first is None:
@@ -111,7 +113,7 @@ def _passed_after(m: Timeline, first: int, other: int) -> float | None:
         if hop.packets:
             break
     delays_ns = hop.delays_ns()
-    return float(np.median(delays_ns)) if len(delays_ns) else None
+    return float(medians(delays_ns)) if len(delays_ns) else None
 
 
 def hops(m: Timeline) -> list[Hop]:

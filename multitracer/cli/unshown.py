@@ -1,0 +1,21 @@
+"""Questions whose answers are in JSON, figures and Python, and not in the text of ``analyze``."""
+
+from __future__ import annotations
+
+UNSHOWN = frozenset(
+    {
+        "acks",
+        "arrivals",
+        "flight",
+        "frame_map",
+        "goodput",
+        "handshake",
+        "idle_losses",
+        "limits",
+        "queueing",
+        "recoveries",
+        "round_trips",
+        "rtt_deviation",
+    }
+)
+"""Nobody waits for them, and the text does not say why one of them has no answer."""

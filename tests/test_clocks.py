@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from multitracer.alignment.clocks import ClockLine, Fit, Int, Points, apply_pieces, fit, fit_median
 from multitracer.alignment.clocks.convex_hull import feasible, lower_hull, upper_hull
+from multitracer.alignment.clocks.fitting import _fit_piece
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -246,3 +247,99 @@ def test_pieces_change_at_their_record() -> None:
     t = np.array([0, 10, 20, 5, 15])  # the clock jumped back before the fourth record
     mapped = apply_pieces([(0, ClockLine(0, 0)), (4, ClockLine(0, 100))], t, np.arange(1, 6))
     assert mapped.tolist() == [0, 10, 20, 105, 115]
+
+
+_TOUCHING = (
+    (149222, 7),
+    (183296, 1),
+    (250614, 1),
+    (251267, 1),
+    (267424, 1),
+    (268423, 1),
+    (281565, 1),
+    (282596, 1),
+    (283593, 1),
+    (297759, 1),
+    (298743, 1),
+    (299782, 1),
+    (300788, 1),
+    (314932, 1),
+    (315942, 1),
+    (316955, 1),
+    (317957, 0),
+    (327044, 1),
+    (331134, 1),
+    (332146, 1),
+    (1498654, 2),
+    (1499666, 0),
+    (1512784, 1),
+    (1513791, 1),
+    (1515807, 1),
+    (1527912, 1),
+    (1528904, 1),
+    (1530911, 1),
+    (1534694, 2),
+    (1545057, 1),
+    (1547064, 1),
+    (1548064, 1),
+    (1551104, 1),
+    (1560196, 1),
+    (1562230, 2),
+    (1564252, 1),
+    (1567247, 1),
+    (1576346, 1),
+    (1578363, 1),
+    (1580388, 1),
+    (1584449, 1),
+    (1591484, 1),
+    (1593501, 1),
+    (1595529, 2),
+    (1789850, 3),
+    (1790808, 3),
+    (1791998, 1),
+    (1794008, 1),
+    (1794998, 1),
+    (1803070, 1),
+    (1808147, 1),
+    (1809209, 1),
+    (1812195, 2),
+    (1819245, 1),
+    (1824303, 1),
+    (1826307, 1),
+    (1827320, 1),
+    (1834375, 1),
+    (1835379, 1),
+    (1840412, 1),
+    (1842438, 1),
+    (1845502, 3),
+    (1845722, 1),
+    (1850752, 0),
+    (1851792, 1),
+    (1853791, 2),
+    (1855857, 1),
+    (1861895, 1),
+    (1862907, 1),
+    (1864942, 1),
+    (1865941, 1),
+    (1867972, 1),
+    (1874705, 2),
+    (1876044, 1),
+    (1878635, 1),
+    (1880078, 1),
+    (1888160, 1),
+    (1890173, 1),
+    (1892206, 1),
+    (1894205, 1),
+)
+"""Microseconds since the first packet, and by how many the reference is ahead at most: of a path without delay."""
+
+
+def test_a_line_that_touches_points_on_both_sides_is_one() -> None:
+    """Such lines are hardly more than one; the polygon of all, which holds theirs, is none by rounding."""
+    low_ns = np.array([[1789923, 0], [1809125, -3]]).T * 1000
+    up_ns = np.array(_TOUCHING).T * 1000
+    lower, upper = (Points(t_ns, value_ns, np.arange(len(t_ns))) for t_ns, value_ns in (low_ns, up_ns))
+    piece, violation = _fit_piece(lower, upper, (0, 2014088000), 0)
+    assert violation == 0
+    assert abs(piece.line.skew) < 500e-6
+    assert piece.skew_bound >= 0

@@ -27,7 +27,10 @@ def broken_off(path: Path, reset_ms: float | None) -> dict[str, Any]:
     if reset_ms is not None:
         made.segment(t_ms + reset_ms, False, 1, None, RST)
     made.write(path)
-    return mt.analyze(mt.read(path)).to_dict()
+    found, summed_up = (mt.analyze(mt.read(path, detail=detail)).to_dict() for detail in ("full", "summary"))
+    assert summed_up["connections"][0]["unfinished"] == found["connections"][0]["unfinished"]
+    assert [one["text"] for one in summed_up["diagnosis"]] == [one["text"] for one in found["diagnosis"]]
+    return found
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ _TOUCHING = (
     (1892206, 1),
     (1894205, 1),
 )
-"""Microseconds since the first packet, and by how many the reference is ahead at most: of a path without delay."""
+"""Microseconds since the first packet, and by how many the reference is ahead at most."""
 
 
 def test_a_line_that_touches_points_on_both_sides_is_one() -> None:

@@ -19,6 +19,14 @@ def analysed(tmp_path: Path, talk: Conversation) -> Object:
     path = tmp_path / "a.pcap"
     talk.write(path)
     found: Object = mt.analyze(mt.read(path)).to_dict()
+    summed_up = mt.analyze(mt.read(path, detail="summary")).to_dict()
+    for kept, summary in zip(found["connections"], summed_up["connections"], strict=True):
+        assert summary["exchanges"] == kept["exchanges"]
+    waits = [
+        [one["text"] for one in some if "requests" in one["text"]]
+        for some in (found["diagnosis"], summed_up["diagnosis"])
+    ]
+    assert waits[0] == waits[1]
     return found
 
 

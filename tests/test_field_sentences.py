@@ -553,7 +553,7 @@ def test_a_window_that_needless_retransmissions_left_small_is_theirs(fast: int, 
 
 
 def test_a_handshake_that_waited_for_a_timer_says_so() -> None:
-    (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)], syn_timeouts={0: 2})
+    (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9, syn_timeouts=2)])
     assert said.text == (
         "the handshake took 3.6 of 4.0 s: a SYN or SYN+ACK was lost or late 2 times, "
         "and retransmitted after a timeout"

@@ -9,7 +9,7 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
@@ -18,10 +18,6 @@ from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
-
-if TYPE_CHECKING:
-    from multitracer.layers.tcp.closures import WindowClosures
-    from multitracer.layers.tcp.exchanges import Exchanges
 
 _DIRECTIONS = ("forward", "reverse")
 
@@ -49,6 +45,10 @@ class _Timeouts(NamedTuple):
     verdicts: dict[tuple[int, str], list[str]]
     needless: dict[tuple[int, str], list[int]]
     """Packets that a timer retransmitted although nothing was lost."""
+    of_syn: dict[int, dict[str, int]]
+    """How often the timer of a SYN or of a SYN+ACK expired, by connection and direction."""
+    unacked: dict[int, int]
+    """How often the timer of data expired that had arrived, as every ACK of it was lost, by connection."""
 
 
 def _timeouts(results: Mapping[str, Result]) -> _Timeouts | None:
@@ -56,12 +56,17 @@ def _timeouts(results: Mapping[str, Result]) -> _Timeouts | None:
     result = results.get("timeouts")
     if result is None or result.inconclusive is not None:
         return None
-    found = _Timeouts({}, {})
+    found = _Timeouts({}, {}, {}, {})
     for event in result.summary["timeouts"]:
         key = event["conn"], event["direction"]
         found.verdicts.setdefault(key, []).append(event["verdict"])
         if event["verdict"] == "spurious":
             found.needless.setdefault(key, []).append(event["record"])
+        if event["seq"] == 0:
+            ends = found.of_syn.setdefault(event["conn"], {})
+            ends[event["direction"]] = ends.get(event["direction"], 0) + 1
+        if event["votes"].get("ack_path") == event["verdict"] == "genuine":
+            found.unacked[event["conn"]] = found.unacked.get(event["conn"], 0) + 1
     return found
 
 
@@ -115,6 +120,9 @@ def _describe(
         "arrivals": {"out_of_order": sum(data["arrivals"].values()), **data["arrivals"]},
         "losses": _losses(data, seen_from_here["observation"]),
         "timeouts": dict(data["timeouts"]) if counts is None else counts,
+        **_expired(connection, summary, judged),
+        "loss_records": list(data.get("loss_records", ())),
+        "unfinished": _unfinished(measurement, source, data),
         "rtt_ms": rtt,
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
         "throughput_bps": _rate_bps(data, data["data_bytes"]),
@@ -127,8 +135,8 @@ def _describe(
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
-        "window_closures": _closures(measurement, connection, acks["zero_windows"]),
-        "exchanges": _exchanges(measurement, connection, source),
+        "window_closures": _closures(acks),
+        "exchanges": _exchanges(connection, summary),
         "standstills": _standstills(
             measurement,
             connection,
@@ -147,20 +155,58 @@ def _describe(
     }
 
 
-def _closures(m: Timeline, connection: Connection, zero_windows: int) -> WindowClosures | None:
-    if m.summarised:
+def _expired(connection: Connection, summary: Mapping[str, Any], judged: _Timeouts | None) -> dict[str, int]:
+    """Timers of SYNs, where a SYN+ACK was lost those of both ends; and of data whose ACKs were all lost."""
+    if judged is None:
+        return {name: summary.get(name, 0) for name in ("syn_timeouts", "unacked_timeouts")}
+    return {
+        "syn_timeouts": max(judged.of_syn.get(connection.index, {}).values(), default=0),
+        "unacked_timeouts": judged.unacked.get(connection.index, 0),
+    }
+
+
+def _unfinished(m: Timeline, source: int, data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What shows that a transfer broke off."""
+    found = data.get("unfinished")
+    if found is None:
         return None
-    from multitracer.layers.tcp.closures import NONE, window_closures
+    first, last = (
+        None if t_ns is None else round(_seconds(m, source, t_ns), 9)
+        for t_ns in (found["first_ns"], found["last_ns"])
+    )
+    waited_ns = found["waited_ns"]
+    return {
+        "timeouts": found["timeouts"],
+        "first": first,
+        "last": last,
+        "records": found["records"],
+        "reset": found["reset"],
+        "waited_s": None if waited_ns is None else round(waited_ns / 1e9, 6),
+    }
 
-    return window_closures(m, connection) if zero_windows else NONE.copy()
+
+def _closures(acks: Mapping[str, Any]) -> dict[str, Any]:
+    """How often the receiver closed its window, and for how long (RFC 9293 section 3.8.6)."""
+    count, longest_ns, total_ns = acks.get("window_closures", (0, 0, 0))
+    return {
+        "count": count,
+        "longest_s": round(longest_ns / 1e9, 6),
+        "total_s": round(total_ns / 1e9, 6),
+    }
 
 
-def _exchanges(m: Timeline, connection: Connection, source: int) -> Exchanges | None:
-    if m.summarised:
+def _exchanges(connection: Connection, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Requests and responses, and which end let the other wait."""
+    found = summary.get("exchanges")
+    if found is None:
         return None
-    from multitracer.layers.tcp.exchanges import exchanges
-
-    return exchanges(m, connection, source)
+    return {
+        "count": found["count"],
+        "client_sends_data": found["client"] == connection.data_dir,
+        "request_wait_s": round(found["request_ns"] / 1e9, 6),
+        "response_wait_s": round(found["response_ns"] / 1e9, 6),
+        "requests": found["requests"],
+    }
 
 
 def _standstills(

@@ -101,7 +101,7 @@ def _from_captures(
     connections = looked_at(m, every)
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
-    broken, some = ([], []) if m.summarised else unfinished(m, every, _timeouts(results))
+    broken, some = unfinished(m, connections)
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
@@ -171,7 +171,7 @@ def _along_the_link(
     findings += _of_other_layers(m, results)
     some: list[Finding] = []
     if not any(one.kind in _FIRST for one in findings):
-        broken, some = unfinished(m, connections, _timeouts(results))
+        broken, some = unfinished(m, connections)
         findings += broken
     findings.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
     value = float(utilization["value"])

@@ -232,7 +232,7 @@ def _fit_piece(lower: Points, upper: Points, span_ns: tuple[int, int], first: in
     polygon = feasible(hull_low, hull_up, low, high)
     if not len(polygon):  # the statistics of the skew do not bind, order does
         polygon = by_order
-    elif not len(by_order):  # it holds the other one, but for rounding where both are hardly wider than a point
+    elif not len(by_order):  # it holds the other one, but for rounding where it is hardly wider
         by_order = polygon
     violation = 0
     if not len(polygon):

@@ -317,8 +317,6 @@ def flow(
     *,
     complete: bool = True,
     lost: int | None = None,
-    syn_timeouts: int = 0,
-    unacked_timeouts: int = 0,
 ) -> Flow | None:
     """The facts of an entry of ``connections``; None if it carried no data.
 
@@ -330,8 +328,6 @@ def flow(
         Whether the capture dropped no packet.
     lost : int, optional
         Segments lost between both captures.
-    syn_timeouts, unacked_timeouts : int
-        As in `Flow`.
     """
     if not entry["bytes"]["sent"]:
         return None
@@ -396,8 +392,8 @@ def flow(
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
-        syn_timeouts=syn_timeouts,
-        unacked_timeouts=unacked_timeouts,
+        syn_timeouts=entry.get("syn_timeouts") or 0,
+        unacked_timeouts=entry.get("unacked_timeouts") or 0,
     )
 
 

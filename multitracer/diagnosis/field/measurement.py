@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.saying import sentences
-from multitracer.diagnosis.findings.finding import Finding, plot_command
+from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.timeline import Timeline
@@ -31,7 +31,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     ----------
     m : Timeline
     results : mapping
-        With that of `connections`, and of `chains`, `timeouts` and `hops` where they are there.
+        With that of `connections`, and of `chains` and `hops` where they are there.
 
     Returns
     -------
@@ -51,8 +51,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         counts,
         _lost(m, results),
         complete=complete,
-        syn_timeouts=_syn_timeouts(results),
-        unacked_timeouts=_unacked_timeouts(results),
     )
     if not found:
         return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
@@ -62,7 +60,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         )
         found = [replace(found[0], text=found[0].text + looked), *found[1:]]
     if m.summarised:
-        return found
+        return _with_losses(m, found, entries)
     from multitracer.diagnosis.findings.arrivals import arrivals
     from multitracer.diagnosis.findings.behind_chains import said
     from multitracer.diagnosis.findings.stillness import shown
@@ -84,28 +82,6 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     return [*found, *others, *damaged]
 
 
-def _syn_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
-    """How often a SYN's timer expired, by connection; where a SYN+ACK was lost, those of both ends expire."""
-    expired: dict[tuple[int, str], int] = {}
-    for one in summary_of(results, "timeouts").get("timeouts", []):
-        if one["seq"] == 0:
-            end = one["conn"], one["direction"]
-            expired[end] = expired.get(end, 0) + 1
-    found: dict[int, int] = {}
-    for (conn, _), times in expired.items():
-        found[conn] = max(times, found.get(conn, 0))
-    return found
-
-
-def _unacked_timeouts(results: Mapping[str, Result]) -> dict[int, int]:
-    """How often the timer of data expired that had arrived, as every ACK of it was lost, by connection."""
-    found: dict[int, int] = {}
-    for one in summary_of(results, "timeouts").get("timeouts", []):
-        if one["votes"].get("ack_path") == one["verdict"] == "genuine":
-            found[one["conn"]] = found.get(one["conn"], 0) + 1
-    return found
-
-
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
     """Data segments of each connection that passed the sender's capture and never the receiver's."""
     losses = results.get("losses")
@@ -119,6 +95,24 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
     }
 
 
+def _with_losses(m: Timeline, found: list[Finding], entries: Sequence[Object]) -> list[Finding]:
+    """Some packets behind what is said of losses, of the worst connections: a summary has no chains."""
+    place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
+    worst = sorted((one for one in entries if one["loss_records"]), key=_severity)[:MOST_EVIDENCE]
+    if place is None or not worst:
+        return found
+    each = max(MOST_EVIDENCE // len(worst), 1)
+    evidence = tuple(
+        (m.sources[one["source"]].path, record) for one in worst for record in one["loss_records"][:each]
+    )
+    return [*found[:place], replace(found[place], evidence=evidence), *found[place + 1 :]]
+
+
+def _severity(entry: Object) -> tuple[int, int]:
+    """The order of connections by what they lost, the worst first."""
+    return -entry["timeouts"]["total"], -entry["retransmissions"]["total"]
+
+
 def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
     """The records, the picture and the chains behind what is said of losses."""
     place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
@@ -126,5 +120,5 @@ def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
         return found
     evidence = tuple(dict.fromkeys(record for one in chains for record in one.evidence))
     numbers = tuple(number for one in chains for number in one.chains)
-    pointed = replace(found[place], evidence=evidence[:12], command=chains[0].command, chains=numbers)
+    pointed = replace(found[place], evidence=evidence[:MOST_EVIDENCE], command=chains[0].command, chains=numbers)
     return [*found[:place], pointed, *found[place + 1 :]]

@@ -25,8 +25,6 @@ def sentences(
     lost: Mapping[int, int] | None = None,
     *,
     complete: bool = True,
-    syn_timeouts: Mapping[int, int] | None = None,
-    unacked_timeouts: Mapping[int, int] | None = None,
 ) -> list[Finding]:
     """What limited the connections of these entries, the weightiest cause first.
 
@@ -42,10 +40,6 @@ def sentences(
         Segments lost between both captures, by connection.
     complete : bool
         Whether the captures dropped no packet, as far as their files tell.
-    syn_timeouts : mapping of int to int, optional
-        How often the timer of a SYN or of a SYN+ACK expired, by connection.
-    unacked_timeouts : mapping of int to int, optional
-        How often the timer of data expired that had arrived, as every ACK of it was lost, by connection.
 
     Returns
     -------
@@ -53,16 +47,8 @@ def sentences(
         Empty if none carried data. One without a text has a cost, and is not worth a sentence.
     """
     known, gone = kernel or {}, lost or {}
-    expired, unacked = syn_timeouts or {}, unacked_timeouts or {}
     seen_flows = (
-        flow(
-            entry,
-            known.get(entry["index"]),
-            complete=complete,
-            lost=gone.get(entry["index"]),
-            syn_timeouts=expired.get(entry["index"], 0),
-            unacked_timeouts=unacked.get(entry["index"], 0),
-        )
+        flow(entry, known.get(entry["index"]), complete=complete, lost=gone.get(entry["index"]))
         for entry in entries
     )
     flows = [one for one in seen_flows if one is not None]

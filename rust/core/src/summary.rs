@@ -1,6 +1,8 @@
 //! What a connection came to, in the terms of the contract (docs/json.md): told once for text, sums and dictionaries.
 
-use crate::tracker::{CAUSES, Cause, Connection, Grade, Observation, Point, Sender};
+use crate::tracker::{
+    CAUSES, Cause, Connection, Grade, NAMED, Observation, Point, Sender, Timeout, Verdict, Vote,
+};
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,4 +142,85 @@ impl RoundTrips {
             rto_ns: rto.rto_us() * 1000,
         })
     }
+}
+
+/// How often the timer of a SYN or of a SYN+ACK expired; where a SYN+ACK was lost, those of both ends expire.
+pub fn syn_timeouts(connection: &Connection) -> u64 {
+    let expired =
+        |direction| connection.senders_at(direction).timeouts().iter().filter(|one| one.seq == 0).count();
+    expired(0).max(expired(1)) as u64
+}
+
+/// How often the timer of data expired that had arrived, as every ACK of it was lost.
+pub fn unacked_timeouts(connection: &Connection) -> u64 {
+    let unacked = |direction| {
+        let min_rtt_ns = connection.min_rtt_ns(direction);
+        let lost = move |one: &&Timeout| {
+            one.ack_path == Vote::Genuine && one.verdict(min_rtt_ns) == Verdict::Genuine
+        };
+        connection.senders_at(direction).timeouts().iter().filter(lost).count()
+    };
+    (unacked(0) + unacked(1)) as u64
+}
+
+/// What was sent so long before the end of a capture, and was not acknowledged, is not just under way.
+const QUIET_NS: i64 = 1_000_000_000;
+/// A reset answers what a timer sent at the same time, as far as clocks tell.
+const SAME_NS: i64 = 1_000;
+/// What shows that a transfer broke off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Timeouts of data that was never acknowledged, and when the first and the last of them were.
+    pub timeouts: u64,
+    /// Of the first and the last.
+    pub span_ns: Option<(i64, i64)>,
+    /// Their packets, of many the first.
+    pub records: Vec<u64>,
+    /// The other end reset the connection after the last of them.
+    pub reset: bool,
+    /// How long the first byte that was never acknowledged had been waiting at the end, without a timeout.
+    pub waited_ns: Option<i64>,
+}
+
+impl Unfinished {
+    /// None where nothing shows it.
+    pub fn of(connection: &Connection, direction: usize) -> Option<Self> {
+        let data = connection.senders_at(direction);
+        let (acked, unique) = (data.acked_bytes(), data.unique_bytes());
+        if acked >= unique {
+            return None;
+        }
+        let never = |one: &&Timeout| acked < one.seq && one.seq <= unique;
+        let mine: Vec<&Timeout> = data.timeouts().iter().filter(never).collect();
+        let (Some(first), Some(last)) = (mine.first(), mine.last()) else {
+            let waited_ns = unanswered_ns(connection, data)?;
+            let waited_ns = Some(waited_ns);
+            return Some(Unfinished {
+                timeouts: 0,
+                span_ns: None,
+                records: Vec::new(),
+                reset: false,
+                waited_ns,
+            });
+        };
+        let resets = connection.senders_at(1 - direction).totals().last_rst_ns;
+        Some(Unfinished {
+            timeouts: mine.len() as u64,
+            span_ns: Some((first.t_ns, last.t_ns)),
+            records: mine.iter().take(NAMED).map(|one| one.record).collect(),
+            reset: resets.is_some_and(|reset_ns| reset_ns > last.t_ns - SAME_NS),
+            waited_ns: None,
+        })
+    }
+}
+
+/// None unless that is a second and twice the longest RTT: what was sent last may be answered behind the end of the
+/// capture. None too where no ACK was captured, or a FIN of both ends shows that all had arrived.
+fn unanswered_ns(connection: &Connection, data: &Sender) -> Option<i64> {
+    if data.acked_bytes() == 0 || Closed::of(connection) == Closed::Fin {
+        return None;
+    }
+    let longest_ns = RoundTrips::of(data)?.max_ns;
+    let waited_ns = connection.last_ns.saturating_sub(data.unacked_since_ns()?);
+    (waited_ns >= QUIET_NS.max(2 * longest_ns)).then_some(waited_ns)
 }

@@ -2,8 +2,11 @@
 
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
-use multitracer_core::summary::{Closed, RoundTrips, acks_lost, losses, needless, refused, retransmissions};
-use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack};
+use multitracer_core::summary::{
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, refused, retransmissions, syn_timeouts,
+    unacked_timeouts,
+};
+use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack, Waits};
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -185,6 +188,9 @@ pub(crate) fn connection_to_python<'py>(
     d.set_item(intern!(py, "last_ns"), connection.last_ns)?;
     d.set_item(intern!(py, "handshake"), connection.handshake())?;
     d.set_item(intern!(py, "closed"), Closed::of(connection).name())?;
+    d.set_item(intern!(py, "syn_timeouts"), syn_timeouts(connection))?;
+    d.set_item(intern!(py, "unacked_timeouts"), unacked_timeouts(connection))?;
+    d.set_item(intern!(py, "exchanges"), exchanges_to_python(py, connection.exchanges())?)?;
     let senders = [connection.senders_at(0), connection.senders_at(1)];
     d.set_item(intern!(py, "isn"), senders.map(Sender::isn))?;
     d.set_item(intern!(py, "base"), senders.map(Sender::base))?;
@@ -237,6 +243,11 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "reported"), sender.needless())?;
     d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
     d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
+    let (closures, [longest_ns, total_ns]) =
+        sender.closures().map_or((0, [0; 2]), |closures| (closures.count, closures.lengths_ns()));
+    d.set_item(intern!(py, "window_closures"), (closures, longest_ns, total_ns))?;
+    d.set_item(intern!(py, "loss_records"), sender.loss_records())?;
+    d.set_item(intern!(py, "unfinished"), unfinished_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "ece"), totals.ece)?;
     d.set_item(intern!(py, "ce"), totals.ce)?;
     d.set_item(intern!(py, "max_flight_bytes"), totals.max_flight)?;
@@ -265,6 +276,35 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "timestamps"), timestamps)?;
     d.set_item(intern!(py, "largest_segment"), sender.largest_segment())?;
     Ok(d)
+}
+
+/// Requests and responses; None where the ends do not take turns.
+fn exchanges_to_python<'py>(py: Python<'py>, waits: Option<Waits>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(waits) = waits else { return Ok(None) };
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "count"), waits.count)?;
+    d.set_item(intern!(py, "client"), waits.client)?;
+    d.set_item(intern!(py, "request_ns"), waits.request_ns)?;
+    d.set_item(intern!(py, "response_ns"), waits.response_ns)?;
+    d.set_item(intern!(py, "requests"), waits.requests)?;
+    Ok(Some(d))
+}
+
+/// What shows that a direction broke off; None where nothing does.
+fn unfinished_to_python<'py>(
+    py: Python<'py>,
+    connection: &Connection,
+    direction: usize,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(found) = Unfinished::of(connection, direction) else { return Ok(None) };
+    let d = PyDict::new(py);
+    d.set_item(intern!(py, "timeouts"), found.timeouts)?;
+    d.set_item(intern!(py, "first_ns"), found.span_ns.map(|(first_ns, _)| first_ns))?;
+    d.set_item(intern!(py, "last_ns"), found.span_ns.map(|(_, last_ns)| last_ns))?;
+    d.set_item(intern!(py, "records"), found.records)?;
+    d.set_item(intern!(py, "reset"), found.reset)?;
+    d.set_item(intern!(py, "waited_ns"), found.waited_ns)?;
+    Ok(Some(d))
 }
 
 /// `retransmissions` of docs/json.md.

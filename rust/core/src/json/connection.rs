@@ -5,8 +5,13 @@
 
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
-use crate::summary::{Closed, RoundTrips, acks_lost, losses, needless, refused, retransmissions};
-use crate::tracker::{ArrivalVerdict, CAUSES, Cause, Connection, ConnectionStore, Endpoint, Sender};
+use crate::summary::{
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, refused, retransmissions, syn_timeouts,
+    unacked_timeouts,
+};
+use crate::tracker::{
+    ArrivalVerdict, CAUSES, Cause, Closures, Connection, ConnectionStore, Endpoint, Sender, Waits,
+};
 use std::fmt::Write;
 
 /// What an entry says that is not of its connection.
@@ -109,6 +114,13 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_arrivals(out, connection, direction);
     out.push_str(",\n      \"timeouts\": ");
     push_timeouts(out, connection, direction);
+    out.push_str(",\n      \"syn_timeouts\": ");
+    push_int(out, syn_timeouts(connection) as i64);
+    out.push_str(",\n      \"unacked_timeouts\": ");
+    push_int(out, unacked_timeouts(connection) as i64);
+    out.push_str(",\n      \"loss_records\": ");
+    push_records(out, &data.loss_records(), "\n        ", "\n      ]");
+    push_unfinished(out, connection, direction, context);
     out.push_str(",\n      \"rtt_ms\": ");
     push_round_trips(out, data);
     out.push_str(",\n      \"data_s\": ");
@@ -132,9 +144,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         out.push_str(key);
         push_int(out, count as i64);
     }
-    out.push_str(
-        ",\n      \"window_closures\": null,\n      \"exchanges\": null,\n      \"standstills\": null",
-    );
+    push_closures(out, acks.closures());
+    push_exchanges(out, connection.exchanges(), direction);
+    out.push_str(",\n      \"standstills\": null");
     let (mss, _, sack, timestamps) = data.options();
     let (_, _, other_sack, other_timestamps) = acks.options();
     out.push_str(",\n      \"mss\": ");
@@ -254,6 +266,73 @@ fn push_timeouts(out: &mut String, connection: &Connection, direction: usize) {
         out.push_str(key);
         push_int(out, count as i64);
     }
+    out.push_str("\n      }");
+}
+
+/// A list of packet numbers; each begins with one text, and behind the last comes another.
+fn push_records(out: &mut String, records: &[u64], begin: &str, end: &str) {
+    out.push('[');
+    for (place, record) in records.iter().enumerate() {
+        out.push_str(if place == 0 { "" } else { "," });
+        out.push_str(begin);
+        push_int(out, *record as i64);
+    }
+    out.push_str(if records.is_empty() { "]" } else { end });
+}
+
+/// What shows that it broke off.
+fn push_unfinished(out: &mut String, connection: &Connection, direction: usize, context: &EntryContext) {
+    out.push_str(",\n      \"unfinished\": ");
+    let Some(found) = Unfinished::of(connection, direction) else { return out.push_str("null") };
+    out.push_str("{\n        \"timeouts\": ");
+    push_int(out, found.timeouts as i64);
+    let ends = [",\n        \"first\": ", ",\n        \"last\": "];
+    for (key, t_ns) in
+        ends.into_iter().zip(found.span_ns.map_or([None; 2], |(first, last)| [Some(first), Some(last)]))
+    {
+        out.push_str(key);
+        match t_ns {
+            Some(t_ns) => push_seconds(out, t_ns, context),
+            None => out.push_str("null"),
+        }
+    }
+    out.push_str(",\n        \"records\": ");
+    push_records(out, &found.records, "\n          ", "\n        ]");
+    out.push_str(",\n        \"reset\": ");
+    push_flag(out, found.reset);
+    out.push_str(",\n        \"waited_s\": ");
+    match found.waited_ns {
+        Some(waited_ns) => push_rounded(out, waited_ns as f64 / 1e9, 6),
+        None => out.push_str("null"),
+    }
+    out.push_str("\n      }");
+}
+
+/// How often, and for how long, the receiver closed its window.
+fn push_closures(out: &mut String, closures: Option<&Closures>) {
+    let (count, [longest_ns, total_ns]) = closures.map_or((0, [0; 2]), |one| (one.count, one.lengths_ns()));
+    out.push_str(",\n      \"window_closures\": {\n        \"count\": ");
+    push_int(out, i64::from(count));
+    out.push_str(",\n        \"longest_s\": ");
+    push_rounded(out, longest_ns as f64 / 1e9, 6);
+    out.push_str(",\n        \"total_s\": ");
+    push_rounded(out, total_ns as f64 / 1e9, 6);
+    out.push_str("\n      }");
+}
+
+fn push_exchanges(out: &mut String, waits: Option<Waits>, direction: usize) {
+    out.push_str(",\n      \"exchanges\": ");
+    let Some(waits) = waits else { return out.push_str("null") };
+    out.push_str("{\n        \"count\": ");
+    push_int(out, i64::from(waits.count));
+    out.push_str(",\n        \"client_sends_data\": ");
+    push_flag(out, waits.client == direction);
+    out.push_str(",\n        \"request_wait_s\": ");
+    push_rounded(out, waits.request_ns as f64 / 1e9, 6);
+    out.push_str(",\n        \"response_wait_s\": ");
+    push_rounded(out, waits.response_ns as f64 / 1e9, 6);
+    out.push_str(",\n        \"requests\": ");
+    push_int(out, i64::from(waits.requests));
     out.push_str("\n      }");
 }
 

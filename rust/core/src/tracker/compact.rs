@@ -80,6 +80,7 @@ impl Fields for Totals {
             syn,
             fin,
             rst,
+            last_rst_ns,
             corrupted,
             good_checksums,
             bad_checksums,
@@ -102,6 +103,7 @@ impl Fields for Totals {
         walk_over!(walk: &mut MaybeTime(last_advance_ns), window_updates, zero_windows, duplicate_acks);
         walk_over!(walk: duplicate_bytes, probe_segments, new_data_probes, out_of_order, retransmissions);
         walk_over!(walk: corrupted, sack_segments, dsacks, dsack_segments, ece, ce);
+        MaybeTime(last_rst_ns).walk(walk);
     }
 }
 
@@ -152,6 +154,7 @@ impl Fields for Sender {
             ids,
             books: _, // in `Beside`
             ttl,
+            closures,
             path,
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
@@ -159,15 +162,15 @@ impl Fields for Sender {
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
-        walk_over!(walk: probe_byte, ids, ttl, path);
+        walk_over!(walk: probe_byte, ids, ttl, closures, path);
     }
 }
 
 impl Fields for Connection {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Connection { endpoints, first_ns, last_ns, senders } = self;
+        let Connection { endpoints, first_ns, last_ns, senders, exchanges } = self;
         walk_head(walk, first_ns, last_ns, endpoints);
-        senders.walk(walk);
+        walk_over!(walk: senders, exchanges);
     }
 }
 
@@ -288,6 +291,7 @@ impl Connection {
             first_ns: 0,
             last_ns: 0,
             senders: [Sender::default(), Sender::default()],
+            exchanges: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One connection: two directions, and what belongs to both.
 
 use super::columns::Row;
+use super::exchanges::{Exchanges, Waits};
 use super::flow::Endpoint;
 use super::outcome::{AckOutcome, SendOutcome};
 use super::path;
@@ -24,6 +25,8 @@ pub struct Connection {
     pub last_ns: i64,
     /// The two directions.
     pub senders: [Sender; 2],
+    /// Requests and responses, if both ends sent data.
+    pub(super) exchanges: Option<Box<Exchanges>>,
 }
 
 impl Connection {
@@ -41,6 +44,7 @@ impl Connection {
             first_ns: segment.t_ns,
             last_ns: segment.t_ns,
             senders: [Sender::default(), Sender::default()],
+            exchanges: None,
         }
     }
 
@@ -122,6 +126,11 @@ impl Connection {
         self.senders[direction].rtt.min()
     }
 
+    /// What its requests and responses came to, if it takes them one at a time.
+    pub fn exchanges(&self) -> Option<Waits> {
+        self.exchanges.as_ref()?.waits()
+    }
+
     /// Timeouts of a direction: spurious, genuine, inconclusive.
     pub fn timeout_verdicts(&self, direction: usize) -> [u64; 3] {
         let (mut counts, min_rtt_ns) = ([0; 3], self.min_rtt_ns(direction));
@@ -184,8 +193,16 @@ impl Connection {
                 count_flags(own, segment);
             }
             own.totals.max_window = own.totals.max_window.max(window);
-            if window == 0 && !has(flags::RST) && !syn {
-                own.totals.zero_windows += 1;
+            // The window of a reset says nothing.
+            if window == 0 {
+                if !has(flags::RST) && !syn {
+                    close_window(own, segment, ack);
+                }
+            } else if let Some(closures) = &mut own.closures
+                && ack > 0
+                && !has(flags::RST)
+            {
+                closures.open(segment.t_ns);
             }
             let una = peer.snd_una;
             if has(flags::ACK) && !has(flags::RST) {
@@ -193,7 +210,12 @@ impl Connection {
             } else {
                 peer.arrived(segment);
             }
+            let answers = segment.length > 0 && peer.totals.data_segments > 0 && seq >= own.snd_max;
             sent = own.on_send::<PLAIN>(segment, seq, peer.snd_una - una, peer);
+            if answers {
+                let end = seq + i64::from(segment.length);
+                exchange(&mut self.exchanges, end, peer, segment, (direction, ack));
+            }
             if sent.acks_lost {
                 peer.answered_after_lost_acks(segment);
             }
@@ -234,6 +256,28 @@ fn is_corrupted(own: &mut Sender, segment: &Segment) -> bool {
 }
 
 #[cold]
+fn close_window(own: &mut Sender, segment: &Segment, ack: i64) {
+    own.totals.zero_windows += 1;
+    if ack > 0 {
+        own.closures.get_or_insert_default().close(segment.t_ns);
+    }
+}
+
+/// New data up to `end` passes, and the other end has sent data, too.
+#[inline(never)]
+fn exchange(
+    exchanges: &mut Option<Box<Exchanges>>,
+    end: i64,
+    peer: &Sender,
+    segment: &Segment,
+    (direction, ack): (usize, i64),
+) {
+    let begin =
+        || Box::new(Exchanges::begin(1 - direction, peer.totals.last_data_ns.unwrap_or(0), peer.snd_max));
+    exchanges.get_or_insert_with(begin).send(direction, segment.t_ns, ack, end);
+}
+
+#[cold]
 fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     if own.isn.is_none() {
         if own.space.is_none() {
@@ -269,7 +313,10 @@ fn accept_isn(peer: &mut Sender, segment: &Segment) {
 
 #[inline(never)]
 fn count_flags(own: &mut Sender, segment: &Segment) {
-    own.totals.rst += u32::from(segment.has(flags::RST));
+    if segment.has(flags::RST) {
+        own.totals.rst += 1;
+        own.totals.last_rst_ns = own.totals.last_rst_ns.max(Some(segment.t_ns));
+    }
     own.totals.ece += u64::from(segment.has(flags::ECE) && !segment.has(flags::SYN));
     own.totals.ce += u64::from(segment.ecn == 3);
 }

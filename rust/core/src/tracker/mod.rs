@@ -5,11 +5,13 @@
 mod acknowledging;
 mod arrivals;
 mod chunked_deque;
+mod closures;
 mod columns;
 mod compact;
 mod connection;
 mod connection_store;
 mod episode;
+mod exchanges;
 mod fields;
 mod flow;
 mod foreseen;
@@ -40,10 +42,12 @@ mod undo;
 mod verdicts;
 
 pub use arrivals::{Arrival, ArrivalCounts, ArrivalVerdict, Evidence};
+pub use closures::Closures;
 pub use columns::{Columns, Row};
 pub use connection::Connection;
 pub use connection_store::{ConnectionStore, Overview};
 pub use episode::{Episode, Findings, Trigger};
+pub use exchanges::{Exchanges, Waits};
 pub use flow::Endpoint;
 pub use history::Cap;
 pub use interval::IntervalSet;
@@ -56,6 +60,7 @@ pub use path::{
 pub use quoted::QuotedError;
 pub use relay::{Relay, Tracking, track_beside};
 pub use rtt::{RTO_INITIAL_US, RTO_MAX_US, RTO_MIN_US, RtoEstimator, RttStatistics};
+pub(crate) use sender::NAMED;
 pub use sender::Sender;
 pub use sparse::{Held, Sparse};
 pub use timeout::{Timeout, Verdict, Vote};

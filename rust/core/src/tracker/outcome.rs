@@ -143,6 +143,7 @@ pub struct Totals {
     pub syn: u32,
     pub fin: u32,
     pub rst: u32,
+    pub last_rst_ns: Option<i64>,
     pub corrupted: u64,
     pub good_checksums: u64,
     pub bad_checksums: u64,

@@ -46,6 +46,11 @@ impl Repetitions {
     pub fn kept(&self) -> &[Retransmission] {
         &self.kept
     }
+
+    /// Packet numbers of the first, as many as a summary keeps.
+    pub fn first_records(&self) -> impl Iterator<Item = u64> {
+        self.kept.iter().take(HANDSHAKE).map(|row| row.record)
+    }
 }
 
 /// Arrivals of one direction, by their number.

@@ -1,6 +1,7 @@
 //! One direction of a connection, from its sender's point of view: its state and what it is asked for.
 
 use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
+use super::closures::Closures;
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
@@ -13,6 +14,9 @@ use super::rtt::{RtoEstimator, RttStatistics};
 use super::sequence::Unwrapper;
 use super::timeout::Timeout;
 use super::undo::TAKEN_BACK;
+
+/// Records that are named at most.
+pub(crate) const NAMED: usize = 12;
 
 /// One direction.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +79,8 @@ pub struct Sender {
     pub(super) books: Option<Box<Books>>,
     /// TTL of its packets here; 0 if unknown.
     pub(super) ttl: u8,
+    /// How often its own window was closed, if ever.
+    pub(super) closures: Option<Box<Closures>>,
     pub(super) path: Option<Box<Path>>,
 }
 
@@ -193,6 +199,22 @@ impl Sender {
             counts.iter_mut().zip(books.counts().inferred).for_each(|(sum, count)| *sum += count);
         }
         counts
+    }
+
+    /// Packets that show that it lost something: of the first timeouts, or of the first retransmissions.
+    pub fn loss_records(&self) -> Vec<u64> {
+        let timeouts: Vec<u64> = self.timeouts.iter().take(NAMED).map(|one| one.record).collect();
+        if timeouts.is_empty() { self.retransmissions.first_records().collect() } else { timeouts }
+    }
+
+    /// How often its own window was closed.
+    pub fn closures(&self) -> Option<&Closures> {
+        self.closures.as_deref()
+    }
+
+    /// When the first of the data that is not acknowledged was first sent.
+    pub fn unacked_since_ns(&self) -> Option<i64> {
+        self.outstanding.iter().find(|run| run.end > self.snd_una).map(|run| run.first_ns)
     }
 
     /// Every expiry of the retransmission timer.

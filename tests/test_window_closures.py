@@ -1,0 +1,39 @@
+"""How often a receiver closed its window, and for how long, by times written by hand, however it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support_conversation import RST, Conversation
+
+import multitracer as mt
+
+
+@pytest.mark.parametrize(
+    ("windows", "closures"),
+    [
+        ([60_000, 60_000, 60_000], (0, 0.0, 0.0)),
+        ([60_000, 0, 0, 60_000, 60_000], (1, 2.0, 2.0)),
+        ([0, 60_000, 0, 0, 0, 500], (2, 3.0, 4.0)),
+        ([60_000, 0, 0, 0], (1, 2.0, 2.0)),
+    ],
+)
+@pytest.mark.parametrize("reset", [False, True])
+def test_times_of_a_closed_window(
+    windows: list[int], closures: tuple[int, float, float], reset: bool, tmp_path: Path
+) -> None:
+    """Each lasts until a window that is none, or the last ACK; the window of a reset says nothing."""
+    talk = Conversation()
+    talk.handshake()
+    for at, window in enumerate(windows):
+        talk.segment(200 + 1000 * at, True, 1 + 1000 * at, 1, 0x10, bytes(1000))
+        talk.segment(300 + 1000 * at, False, 1, 1001 + 1000 * at, 0x10, window=window)
+    if reset:
+        talk.segment(60_000, False, 1, 1 + 1000 * len(windows), RST, window=0)
+    talk.write(tmp_path / "a.pcap")
+    count, longest_s, total_s = closures
+    for detail in ("full", "summary"):
+        (found,) = mt.analyze(mt.read(tmp_path / "a.pcap", detail=detail)).to_dict()["connections"]
+        assert found["window_closures"] == {"count": count, "longest_s": longest_s, "total_s": total_s}
+        assert found["zero_windows"] == windows.count(0)

@@ -120,5 +120,6 @@ def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
         return found
     evidence = tuple(dict.fromkeys(record for one in chains for record in one.evidence))
     numbers = tuple(number for one in chains for number in one.chains)
-    pointed = replace(found[place], evidence=evidence[:MOST_EVIDENCE], command=chains[0].command, chains=numbers)
+    evidence = evidence[:MOST_EVIDENCE]
+    pointed = replace(found[place], evidence=evidence, command=chains[0].command, chains=numbers)
     return [*found[:place], pointed, *found[place + 1 :]]

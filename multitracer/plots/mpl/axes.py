@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WHOLE = ("bytes", "packets", "measurements")  # units that no tick divides
 NUMBERS, LABEL = 10.0, 11.0  # points
+STROKE, STROKE_AIR = 3.5, 3.5  # points: length of a tick, and its distance from its number
 _ROUND = (1, 2, 2.5, 5, 10)
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -43,7 +44,7 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         spine.set_color(theme.faint)
         spine.set_linewidth(canvas.pt(0.8))
     last = canvas.is_last(panel)
-    axes.tick_params(which="both", width=canvas.pt(0.8), length=canvas.pt(3.5), pad=canvas.pt(3.5))
+    axes.tick_params(which="both", width=canvas.pt(0.8), length=canvas.pt(STROKE), pad=canvas.pt(STROKE_AIR))
     axes.tick_params(
         colors=theme.faint,
         labelcolor=theme.ink,

@@ -1,16 +1,18 @@
 """What pictures are drawn on: matplotlib's canvas, with words that are shaped and letters painted once.
 
-Since version 3.11 matplotlib shapes a line of words anew each time it is measured or drawn, and paints each of
-its letters anew: a third of the time of a picture. Here both are remembered, for all pictures of a process,
-and the pixels are the same. Earlier versions draw a line of words at once, and are left as they are.
+Since version 3.11 matplotlib shapes a line of words anew each time it is measured or drawn, letter by letter,
+and paints each of its letters anew: a third of the time of a picture. Here words, the boxes of letters and
+letters are remembered, for all pictures of a process. Earlier versions draw a line at once, and are left as
+they are.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.backends import backend_agg
@@ -18,28 +20,51 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.ft2font import FT2Font
 
 MOST = 10_000
-"""Lines, and letters, that are remembered: more are forgotten at once."""
-
-_measured: dict[Any, tuple[float, float, float]] = {}
-_shaped: dict[Any, list[tuple[Any, int, float, float]]] = {}
-_painted: dict[Any, tuple[Any, int, int]] = {}
+"""Words, and letters, that are remembered: more are forgotten at once."""
+SUBPIXELS = 64  # in which FreeType counts
+STEP = 16
+"""Subpixels along a line at which letters stand. Across, they stand on whole pixels, for which they are hinted:
+so did all versions of matplotlib before 3.11."""
 
 _known: Any = FT2Font
 BY_LETTER = hasattr(_known, "_layout") and hasattr(_known, "_render_glyph")
-SUBPIXELS = 64  # in which FreeType counts
+_WORD = re.compile("[^ ]* |[^ ]+$")
+
+
+class Letter(NamedTuple):
+    """A letter of a word."""
+
+    font: Any
+    index: int
+    x: float
+    y: float
+
+
+class Word(NamedTuple):
+    """A word with the space behind it: its letters, its width, and its lower and upper edge, in pixels."""
+
+    letters: tuple[Letter, ...]
+    width: float
+    low: float
+    high: float
+
+
+_words: dict[Any, Word] = {}
+_boxes: dict[Any, tuple[float, float]] = {}
+_painted: dict[Any, tuple[Any, int, int]] = {}
 
 
 class Renderer(RendererAgg):
-    """Draws what its base draws, with the same pixels."""
+    """Draws what its base draws; letters stand at most half a pixel beside where its base draws them."""
 
     def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
         """Of a line, in pixels."""
         if ismath:
             return super().get_text_width_height_descent(s, prop, ismath)
-        key = self._key(s, prop)
-        if key not in _measured:
-            _keep(_measured, key, super().get_text_width_height_descent(s, prop, ismath))
-        return _measured[key]
+        words = self._shaped(s, prop)
+        low = min((word.low for word in words), default=0.0)
+        high = max((word.high for word in words), default=0.0)
+        return sum(word.width for word in words), high - low, -low
 
     def draw_text(
         self, gc: Any, x: Any, y: Any, s: Any, prop: Any, angle: Any, ismath: Any = False, mtext: Any = None
@@ -52,28 +77,53 @@ class Renderer(RendererAgg):
         own: Any = self
         paint, high, size = own._renderer.draw_text_image, int(self.height), prop.get_size_in_points()
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        for font, letter, right, up in self._line(s, prop):
-            # A letter that lies whole pixels further on looks the same.
-            column, fine_x = divmod(round(SUBPIXELS * (x + right * cos - up * sin)), SUBPIXELS)
-            row, fine_y = divmod(round(SUBPIXELS * (self.height - y + right * sin + up * cos)), SUBPIXELS)
-            key = (font, letter, size, self.dpi, angle, fine_x, fine_y)
-            if key not in _painted:
-                _keep(_painted, key, self._letter(*key))
-            picture, left, top = _painted[key]
-            paint(picture, left + column, high - top - row + len(picture), 0, gc)
+        steps = SUBPIXELS if angle % 180 == 90 else STEP, SUBPIXELS if angle % 180 == 0 else STEP
+        along = 0.0
+        for word in self._shaped(s, prop):
+            for font, letter, right, up in word.letters:
+                right += along
+                # A letter that lies whole pixels further on looks the same.
+                column, fine_x = _place(x + right * cos - up * sin, steps[0])
+                row, fine_y = _place(self.height - y + right * sin + up * cos, steps[1])
+                key = (font, letter, size, self.dpi, angle, fine_x, fine_y)
+                if key not in _painted:
+                    _keep(_painted, key, self._letter(*key))
+                picture, left, top = _painted[key]
+                if picture.size:
+                    paint(picture, left + column, high - top - row + len(picture), 0, gc)
+            along += word.width
 
-    def _key(self, words: str, prop: Any) -> Any:
+    def _shaped(self, line: str, prop: Any) -> list[Word]:
+        """The words of a line."""
         # Fonts belong to a thread.
-        return words, hash(prop), self.dpi, backend_agg.get_hinting_flag(), threading.get_ident()
+        style = hash(prop), self.dpi, backend_agg.get_hinting_flag(), threading.get_ident()
+        found = []
+        for one in _WORD.findall(line):
+            key = (one, *style)
+            if key not in _words:
+                _keep(_words, key, self._word(one, prop))
+            found.append(_words[key])
+        return found
 
-    def _line(self, words: str, prop: Any) -> list[tuple[Any, int, float, float]]:
-        """The letters of a line: font, number in it, and place from the beginning."""
-        key = self._key(words, prop)
-        if key not in _shaped:
-            own: Any = self
-            found = own._prepare_font(prop)._layout(words, flags=backend_agg.get_hinting_flag())
-            _keep(_shaped, key, [(one.ft_object, one.glyph_index, one.x, one.y) for one in found])
-        return _shaped[key]
+    def _word(self, word: str, prop: Any) -> Word:
+        own: Any = self
+        shaped = own._prepare_font(prop)._layout(word + " ", flags=backend_agg.get_hinting_flag())
+        letters = [Letter(one.ft_object, one.glyph_index, one.x, one.y) for one in shaped]
+        end = letters.pop()  # stands where the word ends
+        size, low, high = prop.get_size_in_points(), math.inf, -math.inf
+        for one in letters:
+            bottom, top = self._box(one.font, one.index, size)
+            low, high = min(low, bottom + one.y), max(high, top + one.y)
+        return Word(tuple(letters), end.x, low, high)
+
+    def _box(self, font: Any, letter: int, size: float) -> tuple[float, float]:
+        """Lower and upper edge of a letter, in pixels from the line that it stands on."""
+        key = (font, letter, size, self.dpi)
+        if key not in _boxes:
+            font.set_size(size, self.dpi)
+            _, low, _, high = font.load_glyph(letter, backend_agg.get_hinting_flag()).bbox
+            _keep(_boxes, key, (low / SUBPIXELS, high / SUBPIXELS))
+        return _boxes[key]
 
     def _letter(
         self, font: Any, letter: int, size: float, dpi: float, angle: float, fine_x: int, fine_y: int
@@ -85,6 +135,11 @@ class Renderer(RendererAgg):
         font._set_transform(turned, [fine_x, fine_y])
         found = font._render_glyph(letter, backend_agg.get_hinting_flag(), backend_agg.RenderMode.NORMAL)
         return np.array(found.buffer), found.left, found.top
+
+
+def _place(pixels: float, step: int) -> tuple[int, int]:
+    """A place rounded to so many subpixels: whole pixels, and subpixels beyond."""
+    return divmod(round(pixels * (SUBPIXELS // step)) * step, SUBPIXELS)
 
 
 class Canvas(FigureCanvasAgg):
@@ -110,8 +165,9 @@ def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _forget() -> None:
-    for known in (_measured, _shaped, _painted):
-        known.clear()
+    _words.clear()
+    _boxes.clear()
+    _painted.clear()
 
 
 # matplotlib opens its fonts anew after a fork.

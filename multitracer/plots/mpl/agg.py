@@ -23,11 +23,11 @@ MOST = 10_000
 """Words, and letters, that are remembered: more are forgotten at once."""
 SUBPIXELS = 64  # in which FreeType counts
 STEP = 16
-"""Subpixels along a line at which letters stand. Across, they stand on whole pixels, for which they are hinted:
-so did all versions of matplotlib before 3.11."""
+"""Subpixels along a line at which letters stand. Across, they stand on whole pixels, for which they are
+hinted, as in all versions of matplotlib before 3.11."""
 
-_known: Any = FT2Font
-BY_LETTER = hasattr(_known, "_layout") and hasattr(_known, "_render_glyph")
+BY_LETTER = hasattr(FT2Font, "_layout") and hasattr(FT2Font, "_render_glyph")
+_agg: Any = backend_agg
 _WORD = re.compile("[^ ]* |[^ ]+$")
 
 
@@ -35,7 +35,7 @@ class Letter(NamedTuple):
     """A letter of a word."""
 
     font: Any
-    index: int
+    number: int
     x: float
     y: float
 
@@ -60,7 +60,8 @@ class Renderer(RendererAgg):
     def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
         """Of a line, in pixels."""
         if ismath:
-            return super().get_text_width_height_descent(s, prop, ismath)
+            inherited: Any = super().get_text_width_height_descent
+            return inherited(s, prop, ismath)
         words = self._shaped(s, prop)
         low = min((word.low for word in words), default=0.0)
         high = max((word.high for word in words), default=0.0)
@@ -72,7 +73,8 @@ class Renderer(RendererAgg):
         """Draw a line that begins at a place in pixels, y downwards."""
         special = mtext is not None and (mtext.get_fontfeatures() or mtext.get_language())
         if ismath or special or not gc.get_antialiased():
-            super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+            inherited: Any = super().draw_text
+            inherited(gc, x, y, s, prop, angle, ismath, mtext)
             return
         own: Any = self
         paint, high, size = own._renderer.draw_text_image, int(self.height), prop.get_size_in_points()
@@ -96,7 +98,7 @@ class Renderer(RendererAgg):
     def _shaped(self, line: str, prop: Any) -> list[Word]:
         """The words of a line."""
         # Fonts belong to a thread.
-        style = hash(prop), self.dpi, backend_agg.get_hinting_flag(), threading.get_ident()
+        style = hash(prop), self.dpi, _agg.get_hinting_flag(), threading.get_ident()
         found = []
         for one in _WORD.findall(line):
             key = (one, *style)
@@ -107,12 +109,12 @@ class Renderer(RendererAgg):
 
     def _word(self, word: str, prop: Any) -> Word:
         own: Any = self
-        shaped = own._prepare_font(prop)._layout(word + " ", flags=backend_agg.get_hinting_flag())
+        shaped = own._prepare_font(prop)._layout(word + " ", flags=_agg.get_hinting_flag())
         letters = [Letter(one.ft_object, one.glyph_index, one.x, one.y) for one in shaped]
         end = letters.pop()  # stands where the word ends
         size, low, high = prop.get_size_in_points(), math.inf, -math.inf
         for one in letters:
-            bottom, top = self._box(one.font, one.index, size)
+            bottom, top = self._box(one.font, one.number, size)
             low, high = min(low, bottom + one.y), max(high, top + one.y)
         return Word(tuple(letters), end.x, low, high)
 
@@ -121,7 +123,7 @@ class Renderer(RendererAgg):
         key = (font, letter, size, self.dpi)
         if key not in _boxes:
             font.set_size(size, self.dpi)
-            _, low, _, high = font.load_glyph(letter, backend_agg.get_hinting_flag()).bbox
+            _, low, _, high = font.load_glyph(letter, _agg.get_hinting_flag()).bbox
             _keep(_boxes, key, (low / SUBPIXELS, high / SUBPIXELS))
         return _boxes[key]
 
@@ -133,7 +135,7 @@ class Renderer(RendererAgg):
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         turned = (0x10000 * np.array([[cos, -sin], [sin, cos]])).round().astype(int)
         font._set_transform(turned, [fine_x, fine_y])
-        found = font._render_glyph(letter, backend_agg.get_hinting_flag(), backend_agg.RenderMode.NORMAL)
+        found = font._render_glyph(letter, _agg.get_hinting_flag(), _agg.RenderMode.NORMAL)
         return np.array(found.buffer), found.left, found.top
 
 
@@ -153,7 +155,8 @@ class Canvas(FigureCanvasAgg):
         wide, high = self.get_width_height(physical=True)
         key = wide, high, self.figure.dpi
         if self._lastKey != key:
-            self.renderer = (Renderer if BY_LETTER else RendererAgg)(wide, high, self.figure.dpi)
+            make: Any = Renderer if BY_LETTER else RendererAgg
+            self.renderer = make(wide, high, self.figure.dpi)
             self._lastKey = key
         return self.renderer
 

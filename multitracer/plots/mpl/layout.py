@@ -89,7 +89,7 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
     canvas.mpl.legends.clear()
     panels = canvas.figure.panels
     wide = float(canvas.mpl.get_size_inches()[0]) * 72.0
-    blocks = [legends.rows(canvas, [panel]) for panel in panels]
+    blocks = [legends.rows(canvas.figure, [panel]) for panel in panels]
     edge = canvas.pt(EDGE)
     right = edge
     if place == "right":
@@ -101,7 +101,7 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
     under = 0.0
     if place == "below":
         across = wide - 2 * edge
-        dealt = _dealt(legends.rows(canvas, panels), across, size)
+        dealt = _dealt(legends.rows(canvas.figure, panels), across, size)
         lowest = max((legends.height_of(one, across / len(dealt), size) for one in dealt), default=0.0)
         # Where there is no room by far, no legend is made to be measured.
         free = float("inf") if height is None else height * 72.0 - _taken(canvas, margins, SURELY * lowest)
@@ -180,14 +180,14 @@ def _least(canvas: Canvas) -> float:
 def _measured(canvas: Canvas, margins: Margins, place: str, edge: float) -> Margins:
     """Margins that numbers and words at the axes need.
 
-    What `Axes.get_tightbbox` would find, which asks each axis for its ticks, and each of those for its words, a
+    What `Axes.get_tightbbox` would find, which asks each axis for its ticks, and those for their words, a
     dozen times.
     """
     if not canvas.axes:
         return Margins(edge, margins.right if place == "right" else edge, margins.top, edge)
     renderer = canvas.renderer()
     per_pixel = 72.0 / float(canvas.mpl.dpi)
-    left = max(_left_of(canvas, panel, axes) for panel, axes in zip(canvas.figure.panels, canvas.axes, strict=True))
+    left = max(map(_left_of, [canvas] * len(canvas.axes), canvas.figure.panels, canvas.axes))
     box, below = canvas.axes[-1].get_window_extent(), canvas.axes[-1].xaxis.get_tightbbox(renderer)
     right = bottom = 0.0
     if below is not None:

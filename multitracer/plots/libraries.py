@@ -46,15 +46,21 @@ def matplotlib_figure() -> None:
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")  # that there are no 3-D axes
-        from matplotlib import artist
+        import matplotlib
+        from matplotlib import _docstring, artist
 
         with (
             _instead(artist.Artist, "_update_set_signature_and_docstring", classmethod(unsigned)),
             _instead(artist, "kwdoc", lambda _: ""),
+            _instead(type(_docstring.interpd), "__call__", lambda _, documented: documented),
+            _instead(_docstring.Substitution, "__call__", lambda _, documented: documented),
+            _instead(matplotlib, "_preprocess_data", _as_it_is),  # for an argument that no figure of ours has
+            _later("matplotlib", "_afm"),
+            _instead_of("matplotlib.texmanager", TexManager=_tex),
         ):
             import matplotlib.backends.backend_agg
             import matplotlib.figure
-            import matplotlib.legend  # noqa: F401
+            import matplotlib.legend
 
             from multitracer.plots.mpl.label import remember_all
     remember_all()
@@ -145,6 +151,15 @@ def _figure_alone() -> None:
         del sys.modules[name]
         raise
     vars(package)["figure"] = figure
+
+
+def _as_it_is(method: Any = None, **_: Any) -> Any:
+    """A decorator, with or without arguments, that changes nothing."""
+    return method if method is not None else lambda method: method
+
+
+def _tex() -> Any:
+    return _real("matplotlib.texmanager").TexManager()
 
 
 class _Formulas:

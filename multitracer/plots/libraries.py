@@ -62,6 +62,7 @@ def matplotlib_figure() -> None:
             import matplotlib.figure
             import matplotlib.legend
 
+            from multitracer.plots.mpl import rules  # noqa: F401
             from multitracer.plots.mpl.label import remember_all
     remember_all()
 

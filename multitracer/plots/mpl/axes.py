@@ -37,6 +37,8 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    from multitracer.plots.mpl.rules import rule
+
     theme = canvas.theme
     axes.set_facecolor(theme.ground)
     for side, spine in axes.spines.items():
@@ -52,7 +54,12 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         labelfontfamily=FONT,
         labelbottom=last,
     )
-    axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7))
+    if last or canvas.figure.x_log:
+        axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7))
+    else:
+        axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7), axis="y")
+        widths = canvas.pt(0.7), canvas.pt(0.8)
+        rule(axes, grid=theme.grid, stroke=theme.faint, widths=widths, length=canvas.pt(STROKE))
     axes.set_axisbelow(True)
     if canvas.figure.x_log:
         axes.set_xscale("log")

@@ -1,9 +1,13 @@
-"""Words that a drawing measures a dozen times, and lays out once; loaded with matplotlib."""
+"""Words and legends that a drawing measures a dozen times, and lays out once; loaded with matplotlib."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+from matplotlib.legend import Legend
+from matplotlib.offsetbox import PackerBase
 from matplotlib.text import Text
 
 _DECIDING = (
@@ -50,3 +54,43 @@ class Label(Text):
 def remember_all() -> None:
     """From now on every text of matplotlib in this process remembers its layout."""
     _known._get_layout = _remembered
+
+
+class Key(Legend):
+    """A legend whose boxes ask each other once how large they are, not once for each box that holds them."""
+
+    def draw(self, renderer: Any) -> None:
+        """As its base does."""
+        with _measured_once(self):
+            super().draw(renderer)
+
+    def get_window_extent(self, renderer: Any = None) -> Any:
+        """The box of all entries, in pixels."""
+        with _measured_once(self):
+            return super().get_window_extent(renderer)
+
+
+@contextlib.contextmanager
+def _measured_once(legend: Any) -> Iterator[None]:
+    boxes: list[Any] = [box for box in legend.findobj(PackerBase) if not vars(box).get(_BOXES)]
+    for box in boxes:
+        vars(box)[_BOXES] = _once(getattr(box, _BOXES))
+    try:
+        yield
+    finally:
+        for box in boxes:
+            vars(box).pop(_BOXES)
+
+
+_BOXES = "_get_bbox_and_child_offsets"
+
+
+def _once(measure: Any) -> Any:
+    found: list[Any] = []
+
+    def measured(renderer: Any) -> Any:
+        if not found:
+            found.append(measure(renderer))
+        return found[0]
+
+    return measured

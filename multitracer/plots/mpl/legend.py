@@ -69,10 +69,9 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
     size : float
         Of the letters, in points.
     """
-    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
-    from multitracer.plots.mpl.label import Label
+    from multitracer.plots.mpl.label import Key, Label
 
     if not blocks:
         return None
@@ -92,7 +91,7 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
             else:
                 handles.append(_handle(row.entry, canvas.theme.looks[row.entry.role], canvas.scale))
             labels.append("\n".join(_lines(row, width, size)))
-    legend = Legend(
+    legend = Key(
         canvas.mpl,
         handles,
         labels,

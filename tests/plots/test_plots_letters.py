@@ -14,7 +14,7 @@ from support_plots import measurement, results
 
 from multitracer.plots.drawable_text import FONT
 from multitracer.plots.figures import multilayer
-from multitracer.plots.mpl import agg, png, renderer as mpl
+from multitracer.plots.mpl import agg, label, png, renderer as mpl, rules
 from multitracer.plots.plot import PlotOptions
 
 LINES = (
@@ -58,6 +58,35 @@ def test_letters_stand_at_most_half_a_pixel_from_where_matplotlib_paints_them(an
         inks.append(ink.sum())
     assert middles[0] == pytest.approx(middles[1], abs=0.55)
     assert inks[0] == pytest.approx(inks[1], rel=0.03)
+
+
+def test_a_panel_without_numbers_has_a_line_where_the_last_one_has_a_tick():
+    """Also where its limits are changed later, as in a notebook."""
+    fig = mpl.draw(multilayer.build(measurement(), results(), PlotOptions()), size=(8.0, 5.0), dpi=80.0)
+    upper, *_, last = fig.axes
+    for window in (last.get_xlim(), (1.0, 3.0)):
+        last.set_xlim(*window)
+        fig.canvas.draw()
+        ticks = last.xaxis.get_majorticklocs()
+        seen = ticks[(ticks >= window[0]) & (ticks <= window[1])]
+        (grid,) = (one for one in upper.get_children() if isinstance(one, rules.Grid))
+        (strokes,) = (one for one in upper.get_children() if isinstance(one, rules.Strokes))
+        assert np.asarray(strokes.get_xdata()) == pytest.approx(seen)
+        assert np.asarray(grid.get_xdata())[::3] == pytest.approx(seen)
+        assert len(seen) > 1
+
+
+def test_a_text_is_laid_out_anew_when_its_words_change():
+    fig = MplFigure(figsize=(2.0, 1.0), dpi=100.0)
+    renderer = agg.Canvas(fig).get_renderer()
+    words = label.Label(0.0, 0.0, "short", figure=fig)
+    fig.add_artist(words)
+    before = words.get_window_extent(renderer)
+    assert words.get_window_extent(renderer).bounds == before.bounds
+    words.set_text("longer words")
+    assert words.get_window_extent(renderer).width > before.width
+    words.set_rotation(90.0)
+    assert words.get_window_extent(renderer).height > before.height
 
 
 def _drawn() -> MplFigure:

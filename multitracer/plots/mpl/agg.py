@@ -58,7 +58,21 @@ class Renderer(RendererAgg):
     """Draws what its base draws; letters stand at most half a pixel beside where its base draws them."""
 
     def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
-        """Of a line, in pixels."""
+        """How large a line of words is.
+
+        Parameters
+        ----------
+        s : str
+            The words.
+        prop : matplotlib.font_manager.FontProperties
+        ismath : bool
+            It is a formula, which matplotlib measures.
+
+        Returns
+        -------
+        width, height, descent : float
+            Pixels.
+        """
         if ismath:
             inherited: Any = super().get_text_width_height_descent
             return inherited(s, prop, ismath)
@@ -70,7 +84,23 @@ class Renderer(RendererAgg):
     def draw_text(
         self, gc: Any, x: Any, y: Any, s: Any, prop: Any, angle: Any, ismath: Any = False, mtext: Any = None
     ) -> None:
-        """Draw a line that begins at a place in pixels, y downwards."""
+        """Draw a line of words.
+
+        Parameters
+        ----------
+        gc : matplotlib.backend_bases.GraphicsContextBase
+        x, y : float
+            Where it begins, in pixels from the upper left corner.
+        s : str
+            The words.
+        prop : matplotlib.font_manager.FontProperties
+        angle : float
+            Degrees, anticlockwise.
+        ismath : bool
+            It is a formula, which matplotlib draws.
+        mtext : matplotlib.text.Text, optional
+            What the words are of.
+        """
         special = mtext is not None and (mtext.get_fontfeatures() or mtext.get_language())
         if ismath or special or not gc.get_antialiased():
             inherited: Any = super().draw_text

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.backends import backend_agg
@@ -27,6 +27,7 @@ STEP = 16
 hinted, as in all versions of matplotlib before 3.11."""
 
 BY_LETTER = hasattr(FT2Font, "_layout") and hasattr(FT2Font, "_render_glyph")
+Value = TypeVar("Value")
 _agg: Any = backend_agg
 _WORD = re.compile("[^ ]* |[^ ]+$")
 
@@ -118,9 +119,7 @@ class Renderer(RendererAgg):
                 column, fine_x = _place(x + right * cos - up * sin, steps[0])
                 row, fine_y = _place(self.height - y + right * sin + up * cos, steps[1])
                 key = (font, letter, size, self.dpi, angle, fine_x, fine_y)
-                if key not in _painted:
-                    _keep(_painted, key, self._letter(*key))
-                picture, left, top = _painted[key]
+                picture, left, top = _painted.get(key) or _kept(_painted, key, self._letter(*key))
                 if picture.size:
                     paint(picture, left + column, high - top - row + len(picture), 0, gc)
             along += word.width
@@ -132,9 +131,7 @@ class Renderer(RendererAgg):
         found = []
         for one in _WORD.findall(line):
             key = (one, *style)
-            if key not in _words:
-                _keep(_words, key, self._word(one, prop))
-            found.append(_words[key])
+            found.append(_words.get(key) or _kept(_words, key, self._word(one, prop)))
         return found
 
     def _word(self, word: str, prop: Any) -> Word:
@@ -151,11 +148,11 @@ class Renderer(RendererAgg):
     def _box(self, font: Any, letter: int, size: float) -> tuple[float, float]:
         """Lower and upper edge of a letter, in pixels from the line that it stands on."""
         key = (font, letter, size, self.dpi)
-        if key not in _boxes:
-            font.set_size(size, self.dpi)
-            _, low, _, high = font.load_glyph(letter, _agg.get_hinting_flag()).bbox
-            _keep(_boxes, key, (low / SUBPIXELS, high / SUBPIXELS))
-        return _boxes[key]
+        if found := _boxes.get(key):
+            return found
+        font.set_size(size, self.dpi)
+        _, low, _, high = font.load_glyph(letter, _agg.get_hinting_flag()).bbox
+        return _kept(_boxes, key, (low / SUBPIXELS, high / SUBPIXELS))
 
     def _letter(
         self, font: Any, letter: int, size: float, dpi: float, angle: float, fine_x: int, fine_y: int
@@ -191,10 +188,12 @@ class Canvas(FigureCanvasAgg):
         return self.renderer
 
 
-def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+def _kept(known: dict[Any, Value], key: Any, value: Value) -> Value:
+    """The value, remembered; another thread may forget all at any time."""
     if len(known) >= MOST:
         known.clear()
     known[key] = value
+    return value
 
 
 def _forget() -> None:

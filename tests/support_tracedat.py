@@ -219,9 +219,10 @@ def _chunked(made: Made, pages: Sequence[bytes], each: int = 2) -> bytes:
 
 def taken(path: Path) -> tuple[Made, dict[int, bytes]]:
     """What a recording holds, without what tells of the machine; chunks of version 7 as they are."""
-    from multitracer.parsers import tracedat
+    from multitracer.parsers._helpers import tracedatlines as tracedat
     from multitracer.parsers._helpers.binaryfile import Content
-    from multitracer.parsers._helpers.tracedatfile import MAGIC, Reader
+    from multitracer.parsers._helpers.tracedatfile import Reader
+    from multitracer.parsers._helpers.tracedatmagic import MAGIC
 
     content = Content(str(path), MAGIC)
     reader = Reader(str(path), content, tracedat.SYSTEMS)

@@ -16,7 +16,7 @@ from multitracer import native, registry
 from multitracer.model import schema
 from multitracer.model.errors import ISSUE_KINDS, CorruptTrace, MultiTracerError, UnreadableFile
 from multitracer.model.trace import Trace
-from multitracer.parsers import tracedat
+from multitracer.parsers._helpers import tracedatlines as tracedat
 
 HEAD_BYTES = 1 << 16
 CUTS = 24

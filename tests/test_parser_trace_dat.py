@@ -20,8 +20,7 @@ import multitracer as mt
 from multitracer import registry
 from multitracer.model.errors import CorruptTrace, MultiTracerError, UnreadableFile
 from multitracer.model.trace import Trace
-from multitracer.parsers import tracedat
-from multitracer.parsers._helpers import tracedatfile
+from multitracer.parsers._helpers import tracedatfile, tracedatlines as tracedat
 
 SAMPLES = sorted(made.FOLDER.glob("*.gz"))
 _EVENT = re.compile(r"-(\d+) +\[(\d+)\] *(\d+(?:\.\d+)?): +(\w+): *(.*)")

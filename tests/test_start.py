@@ -99,6 +99,40 @@ def test_one_figure_loads_one_figure_and_no_help(samples: Path, tmp_path: Path) 
     found = loaded(["plot", capture, "-o", str(tmp_path / "figure.png")])
     assert "multitracer.plots.figures.multilayer" in found
     assert not found & {"dpkt", "fontTools.agl", "mpl_toolkits.mplot3d", "multitracer.plots.figures.cdf"}
+    assert not found & {"matplotlib.mathtext", "matplotlib.texmanager", "pyparsing", "unittest"}
+
+
+def test_a_page_loads_nothing_that_shows_or_saves_a_figure(samples: Path, tmp_path: Path) -> None:
+    capture = str(samples / "flow-control" / "snd.pcap")
+    found = loaded(["report", capture, "-o", str(tmp_path / "page.html")])
+    assert {"bokeh.document", "bokeh.plotting._figure"} <= found
+    assert not found & {"asyncio", "bokeh.embed", "bokeh.io", "jinja2", "matplotlib", "yaml"}
+
+
+def test_what_was_left_out_is_loaded_when_it_is_used(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from multitracer.plots import libraries\n"
+        "libraries.without_help()\n"
+        "libraries.matplotlib_figure()\n"
+        "libraries.bokeh_models()\n"
+        "from matplotlib.figure import Figure\n"
+        "from matplotlib.font_manager import FontProperties\n"
+        "assert 'pyparsing' not in sys.modules\n"
+        "assert FontProperties('DejaVu Sans:bold').get_weight() == 'bold'\n"
+        "assert 'DejaVu Sans' in str(FontProperties(family=['DejaVu Sans']))\n"
+        "words = Figure(figsize=(2, 1)).text(0.1, 0.5, '$x^2$')\n"
+        "wide = words.get_window_extent().width\n"
+        "words.set_parse_math(False)\n"
+        "assert 0 < wide < words.get_window_extent().width\n"
+        "words.figure.savefig(sys.argv[1])\n"
+        "import asyncio, jinja2, matplotlib.texmanager, yaml\n"
+        "assert jinja2.Template('{{ a }}').render(a='b') == 'b'\n"
+        "assert yaml.safe_load('a: 1') == {'a': 1}\n"
+        "assert matplotlib.texmanager.TexManager and asyncio.run\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "figure.svg")], timeout=PATIENCE_S, check=True)
+    assert (tmp_path / "figure.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_figures_are_the_same_without_help(samples: Path, tmp_path: Path) -> None:

@@ -17,12 +17,23 @@ _TCP_EVENT = re.compile(
 )
 # Any tracepoint, with its CPU: a log without TCP in its first part.
 _EVENT = re.compile(rb"^.*\s\[\d{3,}\]\s+(\S{4,6}\s+)?\d+(\.\d+)?:\s+[\w:]+:\s", re.MULTILINE)
+_TCP_NAMES = (
+    b"tcp_probe",
+    b"tcp_retransmit_skb",
+    b"tcp_cong_state_set",
+    b"tcp_set_state",
+    b"inet_sock_set_state",
+)
 _TRACER = re.compile(rb"# tracer: \w+\s")
 
 
 def sniff(head: bytes) -> bool:
     """Whether there are lines of tracepoints."""
-    return bool(_TRACER.match(head) or _TCP_EVENT.search(head) or _EVENT.search(head))
+    if _TRACER.match(head):
+        return True
+    # Most logs have no such word: a search for words takes a hundredth of the time.
+    tcp = any(name in head for name in _TCP_NAMES) and _TCP_EVENT.search(head)
+    return bool(tcp or (b"]" in head and _EVENT.search(head)))
 
 
 def parse(path: str) -> Trace:

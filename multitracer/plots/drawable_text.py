@@ -9,9 +9,9 @@ FONT = "DejaVu Sans"  # ships with matplotlib, so that every machine draws the s
 
 @functools.cache
 def _glyphs() -> frozenset[int]:
-    from matplotlib.font_manager import findfont, get_font
+    from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return frozenset(get_font(findfont(FONT)).get_charmap())
+    return frozenset(get_font(findfont(FontProperties(family=[FONT]))).get_charmap())
 
 
 def drawable(words: str, most: int) -> str:

@@ -6,7 +6,7 @@
 - `facts`: what cost the most time, in words.
 - `tables`, `sources`: the rows behind it.
 - `interactive`: the figure, its legend and its data.
-- `stills`: the gaps of link resets as pictures.
+- `stills`: the gaps of link resets as pictures; `swatch`: what stands beside the names in a legend.
 - `assets`: our own script and style.
 """
 

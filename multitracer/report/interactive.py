@@ -15,6 +15,7 @@ from multitracer.plots.fold import Fold
 from multitracer.plots.panel import Figure, duration_words
 from multitracer.plots.theme import THEMES
 from multitracer.report.markup import Markup, data_block, join, tag
+from multitracer.report.swatch import swatch
 
 MOST_POINTS = 8_000_000
 """Points of all layers that a page carries in full; a browser holds about 50 bytes for each."""
@@ -191,7 +192,7 @@ def _legend(figure: Figure, drawn: list[Layer]) -> Markup:
                 [
                     tag(
                         "button",
-                        _swatch(layer),
+                        swatch(layer.role, layer.kind),
                         tag("span", layer.label),
                         tag("small", f"{layer.count:,}"),
                         type="button",
@@ -203,53 +204,4 @@ def _legend(figure: Figure, drawn: list[Layer]) -> Markup:
             )
             for group, members in groups.items()
         ]
-    )
-
-
-SHAPES = {
-    "o": "M12 2a4 4 0 1 0 .01 0z",
-    "s": "M8 2h8v8h-8z",
-    "D": "M12 1l5 5-5 5-5-5z",
-    "^": "M12 1l5 9h-10z",
-    "v": "M12 11l5-9h-10z",
-    "x": "M8 2l8 8M16 2l-8 8",
-    "X": "M8 2l8 8M16 2l-8 8M12 1v10",
-    "P": "M12 1v10M7 6h10",
-}
-DASHES = {"solid": None, "dashed": "5 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
-
-
-def _swatch(layer: Layer) -> Markup:
-    """A small picture of how the layer looks, in both themes."""
-    look = THEMES["light"].looks[layer.role]
-    dark = THEMES["dark"].looks[layer.role]
-    strokes = look.symbol in ("x", "X", "P") or look.hollow
-    if layer.kind in ("points", "marks"):
-        shape = tag(
-            "path",
-            d=SHAPES.get(look.symbol, SHAPES["o"]),
-            fill="none" if strokes else "currentColor",
-            stroke="currentColor" if strokes else None,
-            stroke_width="1.6",
-        )
-    elif layer.kind in ("bands", "bars"):
-        shape = tag("rect", x="1", y="1", width="22", height="10", fill="currentColor")
-    else:
-        shape = tag(
-            "path",
-            d="M1 6h22",
-            stroke="currentColor",
-            stroke_width=str(max(look.width, 1.5)),
-            stroke_dasharray=DASHES[look.dash],
-            fill="none",
-        )
-    return tag(
-        "svg",
-        shape,
-        class_="swatch",
-        viewBox="0 0 24 12",
-        width="24",
-        height="12",
-        aria_hidden="true",
-        style=f"--light:{look.color};--dark:{dark.color}",
     )

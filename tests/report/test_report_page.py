@@ -14,8 +14,9 @@ from support_page import Noticed, browser, opened, settled, window
 import multitracer as mt
 from multitracer import registry
 from multitracer.plots.folding import find
+from multitracer.plots.mpl.axes import NUMBERS
 from multitracer.plots.plot import PlotOptions
-from multitracer.report import write
+from multitracer.report import stills, write
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "link-resets-vj"
 
@@ -237,11 +238,26 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, path):
             box = image.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= 390
-            assert image.evaluate("(one) => one.currentSrc !== one.src"), "drawn for a phone"
+            assert box["width"] / stills.SIZE[0] * NUMBERS / 72 > 9, "pixels of its numbers"
+            key = image.locator("xpath=../*[@class='key']")
+            assert key.bounding_box()["y"] >= box["y"] + box["height"], "its legend is below it"
         assert shown.evaluate(
             "() => [...document.querySelectorAll('#gaps figure')]"
             ".every((one) => one.scrollWidth <= one.clientWidth)"
         )
+        assert not noticed.errors
+
+
+def test_a_wide_screen_has_the_legend_of_a_picture_beside_it(chromium, path):
+    with opened(chromium, path) as (shown, noticed):
+        shown.set_viewport_size({"width": 1280, "height": 900})
+        settled(shown)
+        for one in shown.locator("#gaps figure").all():
+            box, key = one.locator("img").bounding_box(), one.locator(".key")
+            assert key.bounding_box()["x"] >= box["x"] + box["width"]
+            assert key.bounding_box()["y"] < box["y"] + box["height"]
+            assert key.locator("li", has_text="TcpSnd_data (segments)").count() == 1
+            assert key.locator("li svg").count() == key.locator("li").count()
         assert not noticed.errors
 
 

@@ -18,9 +18,8 @@ from multitracer.model.errors import CorruptTrace
 from multitracer.parsers._helpers.binaryfile import Content, Cursor, Cut
 from multitracer.parsers._helpers.eventformat import event_format
 from multitracer.parsers._helpers.ringbuffer import PageLayout
+from multitracer.parsers._helpers.tracedatmagic import MAGIC
 from multitracer.parsers._helpers.tracedatparts import Buffer, CpuPages, TraceDat
-
-MAGIC = b"\x17\x08\x44tracing"
 
 _MOST_SECTION = 256 << 20
 _MOST_CHUNK = 64 << 20

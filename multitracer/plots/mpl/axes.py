@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WHOLE = ("bytes", "packets", "measurements")  # units that no tick divides
 NUMBERS, LABEL = 10.0, 11.0  # points
+STROKE, STROKE_AIR = 3.5, 3.5  # points: length of a tick, and its distance from its number
 _ROUND = (1, 2, 2.5, 5, 10)
 CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -36,6 +37,8 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    from multitracer.plots.mpl.rules import rule
+
     theme = canvas.theme
     axes.set_facecolor(theme.ground)
     for side, spine in axes.spines.items():
@@ -43,7 +46,7 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         spine.set_color(theme.faint)
         spine.set_linewidth(canvas.pt(0.8))
     last = canvas.is_last(panel)
-    axes.tick_params(which="both", width=canvas.pt(0.8), length=canvas.pt(3.5), pad=canvas.pt(3.5))
+    axes.tick_params(which="both", width=canvas.pt(0.8), length=canvas.pt(STROKE), pad=canvas.pt(STROKE_AIR))
     axes.tick_params(
         colors=theme.faint,
         labelcolor=theme.ink,
@@ -51,7 +54,12 @@ def dress_panel(canvas: Canvas, panel: Panel, axes: Axes) -> None:
         labelfontfamily=FONT,
         labelbottom=last,
     )
-    axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7))
+    if last or canvas.figure.x_log:
+        axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7))
+    else:
+        axes.grid(True, color=theme.grid, linewidth=canvas.pt(0.7), axis="y")
+        widths = canvas.pt(0.7), canvas.pt(0.8)
+        rule(axes, grid=theme.grid, stroke=theme.faint, widths=widths, length=canvas.pt(STROKE))
     axes.set_axisbelow(True)
     if canvas.figure.x_log:
         axes.set_xscale("log")

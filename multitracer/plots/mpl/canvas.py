@@ -48,8 +48,9 @@ class Canvas:
         appearance: Appearance | None = None,
     ) -> None:
         libraries.matplotlib_figure()
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as MplFigure
+
+        from multitracer.plots.mpl.agg import Canvas as Agg
 
         appearance = appearance or Appearance()
         self.figure = figure
@@ -57,7 +58,7 @@ class Canvas:
         self.scale = (appearance.font_size or appearance.defaults.font_size) / FONT
         self.theme = _scaled(THEMES[theme], self.scale, appearance)
         self.mpl = MplFigure(figsize=size, dpi=dpi, facecolor=self.theme.ground)
-        self._agg: Any = FigureCanvasAgg(self.mpl)
+        self._agg: Any = Agg(self.mpl)
         self.shift, self.day = _midnight(figure)
         low, high = self.x(np.array(figure.shown())).tolist()
         self.window: tuple[float, float] = (low, high)

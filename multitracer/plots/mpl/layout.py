@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from multitracer.model.errors import UsageError
 from multitracer.plots.drawable_text import drawable
 from multitracer.plots.mpl import legend as legends
-from multitracer.plots.mpl.axes import time_axis
+from multitracer.plots.mpl.axes import STROKE, STROKE_AIR, time_axis
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.text import plain, text_width, wrapped
+from multitracer.plots.panel import Panel
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.legend import Legend
 
 TITLE, FACTS = 14.0, 11.0  # points
@@ -87,7 +89,7 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
     canvas.mpl.legends.clear()
     panels = canvas.figure.panels
     wide = float(canvas.mpl.get_size_inches()[0]) * 72.0
-    blocks = [legends.rows(canvas, [panel]) for panel in panels]
+    blocks = [legends.rows(canvas.figure, [panel]) for panel in panels]
     edge = canvas.pt(EDGE)
     right = edge
     if place == "right":
@@ -99,7 +101,7 @@ def _attempt(canvas: Canvas, place: str, size: float, height: float | None, *, g
     under = 0.0
     if place == "below":
         across = wide - 2 * edge
-        dealt = _dealt(legends.rows(canvas, panels), across, size)
+        dealt = _dealt(legends.rows(canvas.figure, panels), across, size)
         lowest = max((legends.height_of(one, across / len(dealt), size) for one in dealt), default=0.0)
         # Where there is no room by far, no legend is made to be measured.
         free = float("inf") if height is None else height * 72.0 - _taken(canvas, margins, SURELY * lowest)
@@ -176,24 +178,48 @@ def _least(canvas: Canvas) -> float:
 
 
 def _measured(canvas: Canvas, margins: Margins, place: str, edge: float) -> Margins:
-    """Margins that numbers and words at the axes need."""
+    """Margins that numbers and words at the axes need.
+
+    What `Axes.get_tightbbox` would find, which asks each axis for its ticks, and those for their words, a
+    dozen times.
+    """
+    if not canvas.axes:
+        return Margins(edge, margins.right if place == "right" else edge, margins.top, edge)
     renderer = canvas.renderer()
     per_pixel = 72.0 / float(canvas.mpl.dpi)
-    canvas.mpl.align_ylabels(canvas.axes)
-    left = right = bottom = 0.0
-    for axes in canvas.axes:
-        box, whole = axes.get_window_extent(renderer), axes.get_tightbbox(renderer)
-        if whole is None:
-            continue
-        left = max(left, (box.x0 - whole.x0) * per_pixel)
-        right = max(right, (whole.x1 - box.x1) * per_pixel)
-        bottom = (box.y0 - whole.y0) * per_pixel
+    left = max(map(_left_of, [canvas] * len(canvas.axes), canvas.figure.panels, canvas.axes))
+    box, below = canvas.axes[-1].get_window_extent(), canvas.axes[-1].xaxis.get_tightbbox(renderer)
+    right = bottom = 0.0
+    if below is not None:
+        left = max(left, box.x0 - below.x0)
+        right, bottom = max(below.x1 - box.x1, 0.0), max(box.y0 - below.y0, 0.0)
     return Margins(
-        left + edge,
-        margins.right if place == "right" and margins.right > 2 * edge else right + edge,
+        left * per_pixel + edge,
+        margins.right if place == "right" and margins.right > 2 * edge else right * per_pixel + edge,
         margins.top,
-        bottom + edge,
+        bottom * per_pixel + edge,
     )
+
+
+def _left_of(canvas: Canvas, panel: Panel, axes: Axes) -> float:
+    """Pixels that strokes, numbers and words take beside a y axis."""
+    axis, renderer = axes.yaxis, canvas.renderer()
+    places = axis.get_majorticklocs()
+    low, high = sorted(axis.get_view_interval())
+    air = 1e-10 * (high - low)
+    numbers = axis.get_major_formatter().format_ticks(list(places))
+    font = axis.get_major_ticks(1)[0].label1.get_fontproperties()
+    wide = [
+        renderer.get_text_width_height_descent(one, font, False)[0]
+        for one, place in zip(numbers, places, strict=True)
+        if one and low - air <= place <= high + air
+    ]
+    taken = canvas.points(0.0 if panel.lanes else STROKE)
+    if wide:
+        taken += canvas.points(STROKE_AIR) + max(wide)
+    if axis.label.get_text():
+        taken += axis.labelpad * float(canvas.mpl.dpi) / 72.0 + axis.label.get_window_extent(renderer).width
+    return float(taken)
 
 
 def _fit_axes(canvas: Canvas) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from multitracer.plots.drawable_text import FONT
 from multitracer.plots.mpl.canvas import Canvas
 from multitracer.plots.mpl.text import text_width, wrapped
-from multitracer.plots.panel import Marks, Panel, Pieces, Series, Spans
+from multitracer.plots.panel import Figure, Marks, Panel, Pieces, Series, Spans
 from multitracer.plots.theme import Look
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Row(NamedTuple):
     words: str
 
 
-def rows(canvas: Canvas, panels: Sequence[Panel]) -> list[list[Row]]:
+def rows(figure: Figure, panels: Sequence[Panel]) -> list[list[Row]]:
     """The legend of some panels as blocks, each with its heading; what has been named is not named again."""
     # Shades that a lane panel explains need not be explained twice.
-    explained = any(other.lanes for other in canvas.figure.panels)
-    window = canvas.figure.window
+    explained = any(other.lanes for other in figure.panels)
+    window = figure.window
     blocks: dict[str, list[Row]] = {}
     known: set[tuple[str, str, str]] = set()
     for panel in panels:
@@ -69,10 +69,9 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
     size : float
         Of the letters, in points.
     """
-    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
-    from multitracer.plots.mpl.label import Label
+    from multitracer.plots.mpl.label import Key, Label
 
     if not blocks:
         return None
@@ -92,7 +91,7 @@ def column(canvas: Canvas, blocks: Sequence[Sequence[Row]], width: float, size: 
             else:
                 handles.append(_handle(row.entry, canvas.theme.looks[row.entry.role], canvas.scale))
             labels.append("\n".join(_lines(row, width, size)))
-    legend = Legend(
+    legend = Key(
         canvas.mpl,
         handles,
         labels,

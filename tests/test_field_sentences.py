@@ -590,7 +590,8 @@ def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:
 
 
 def stood(length_s: float, *, before: bool = False) -> list[Object]:
-    return [{"start": 1.0, "length_s": length_s, "record": 7, "upstream": before}]
+    one = {"start": 1.0, "length_s": length_s, "record": 7, "upstream": before, "at_least": False}
+    return [one]
 
 
 def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_for() -> None:

@@ -136,6 +136,7 @@ def _describe(
             None if rtt is None else rtt["min"],
             () if judged is None else judged.needless.get((connection.index, direction), ()),
             seen_from_here["observation"],
+            sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
@@ -170,6 +171,8 @@ def _standstills(
     base_ms: float | None,
     needless: Sequence[int],
     observation: Mapping[str, Any] | None,
+    *,
+    sack: bool,
 ) -> list[dict[str, Any]] | None:
     """Standstills of the path as one capture shows them; two show them better (`chains`)."""
     if m.summarised or (m.snd is not None and m.rcv is not None):
@@ -178,13 +181,14 @@ def _standstills(
 
     base_ns = None if base_ms is None else round(base_ms * 1e6)
     point = m.sources[source].point if observation is None else observation["point"]
-    found = standstills(m, connection, source, base_ns, needless, point=point)
+    found = standstills(m, connection, source, base_ns, needless, point=point, sack=sack)
     return [
         {
             "start": round(m.seconds(one.start_ns), 6),
             "length_s": round(one.length_ns / 1e9, 6),
             "record": one.record,
             "upstream": one.before,
+            "at_least": not one.whole,
         }
         for one in found
     ]

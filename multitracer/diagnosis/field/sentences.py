@@ -143,18 +143,17 @@ def _slow_start(group: Group) -> str:
 
 def _standstill(group: Group) -> str:
     lengths_s = [length_s for flow in group.flows for length_s in flow.stalls_s]
-    times = (
-        ""
-        if len(lengths_s) == 1
-        else f", {len(lengths_s):,} times, at most {duration(max(lengths_s))} at once"
-    )
+    longer = any(flow.stalled_longer for flow in group.flows)
+    most = "" if longer else f", at most {duration(max(lengths_s))} at once"
+    times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{most}"
+    least = "at least " if longer else ""
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data with timestamps from the start of the silence"
     else:
         where = "the path, or the receiver's host,"
         seen = "data was in flight and no ACK arrived; then that data was acknowledged"
-    return f"{where} stalled for {duration(sum(lengths_s))}{times}{of_all(group)}: {seen}"
+    return f"{where} stalled for {least}{duration(sum(lengths_s))}{times}{of_all(group)}: {seen}"
 
 
 def _unknown(group: Group) -> str:

@@ -38,7 +38,7 @@ def test_a_closed_window() -> None:
     found = sentences([entry(receiver_window=0.625, zero_windows=4, again={"unneeded_probe": 9})])
     assert found[0].kind == "idle_receiver_window"
     assert found[0].text.startswith(
-        "limited by the receiver: its window was closed or full for 12.5 of 20.0 s "
+        "limited by the receiver's window for 12.5 of 20.0 s "
         "(at most 65,535 bytes, 4 zero windows, 9 window probes); no loss"
     )
     assert found[0].cost_s == pytest.approx(12.5)
@@ -480,24 +480,30 @@ SMALL_WINDOW: Any = {"receiver_window": 0.9, "congestion_window": 0.1, "base": 2
     [
         # 312 kB/s at an RTT of 210 ms are all of 65,535 bytes; 31 kB/s are a tenth, and the base RTT allows
         # 20 times as much. A timer that expired may have taken the time as well.
-        ({"unique": 6_240_000}, "the receiver's small window: it was full for 18.0 of 20.0 s"),
+        (
+            {"unique": 6_240_000},
+            "the receiver's small window for 18.0 of 20.0 s (at most 65,535 bytes in each RTT of 210 ms",
+        ),
         (
             {"unique": 320_000, "goodput_bps": 128e3},
-            "the receiver, whose application read slowly: its window was full",
+            "the receiver, whose application read slowly, for 18.0 of 20.0 s (window: at most 65,535 bytes)",
         ),
         (
             {"unique": 320_000, "goodput_bps": 128e3, "timeouts": {"total": 1, "spurious": 1}},
-            "the receiver: its window was full",
+            "the receiver's window for 18.0 of 20.0 s (at most 65,535 bytes)",
         ),
-        ({"unique": 2_400_000, "goodput_bps": 960e3}, "the receiver: its window was full"),
-        ({"unique": 3_700_000}, "the receiver: its window was full"),
+        (
+            {"unique": 2_400_000, "goodput_bps": 960e3},
+            "the receiver's window for 18.0 of 20.0 s (at most 65,535 bytes)",
+        ),
+        ({"unique": 3_700_000}, "the receiver's window for 18.0 of 20.0 s (at most 65,535 bytes)"),
         (
             {"zero_windows": 40, "window_closures": {"count": 40, "longest_s": 0.3, "total_s": 9.0}},
-            "the receiver, whose application read slowly: its window was closed or full",
+            "the receiver, whose application read slowly, for 18.0 of 20.0 s (window: at most 65,535 bytes, ",
         ),
         (
             {"zero_windows": 9, "window_closures": {"count": 1, "longest_s": 12.0, "total_s": 12.0}},
-            "the receiver, whose application stopped reading: its window was closed or full",
+            "the receiver, whose application stopped reading, for 18.0 of 20.0 s (window: at most ",
         ),
         (
             {
@@ -505,7 +511,7 @@ SMALL_WINDOW: Any = {"receiver_window": 0.9, "congestion_window": 0.1, "base": 2
                 "zero_windows": 1,
                 "window_closures": {"count": 1, "longest_s": 0.01, "total_s": 0.01},
             },
-            "the receiver's small window: it was full for 18.0 of 20.0 s",
+            "the receiver's small window for 18.0 of 20.0 s (at most 65,535 bytes in each RTT of 210 ms",
         ),
     ],
 )

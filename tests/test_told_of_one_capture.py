@@ -69,6 +69,8 @@ def test_a_path_that_stood_still_is_told(tmp_path: Path) -> None:
     first = next(one for one in contract["diagnosis"] if one["kind"] != "utilization")
     assert (first["kind"], first["cost_s"]) == ("standstill", pytest.approx(0.9, abs=0.01))
     assert [one["record"] for one in first["evidence"]]
+    (still,) = (one for one in contract["idle_phases"] if one["cause"] == "stalled_path")
+    assert still["because"] == "what was in flight stalled from 0.527 s to 1.427 s"
 
 
 def test_a_silence_behind_the_last_byte_is_no_standstill(tmp_path: Path) -> None:

@@ -64,20 +64,21 @@ def _receiver(group: Group) -> str:
     most = f"at most {window:,} bytes" if window else ""
     if kept_by == SMALL and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
-    state = "closed or full" if zero else "full"
-    said = f"{_RECEIVERS[kept_by]} was {state} for {time_of(group)}{of_all(group)}"
+    # It was full for less: that a sender waits for some more segments of room is inferred.
+    said = f"{_RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
-    said = f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+    of_window = "window: " if kept_by in (SLOW, STALLED) else ""
+    said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
 
 _RECEIVERS = {
-    None: "limited by the receiver: its window",
-    SMALL: "limited by the receiver's small window: it",
-    SLOW: "limited by the receiver, whose application read slowly: its window",
-    STALLED: "limited by the receiver, whose application stopped reading: its window",
+    None: "limited by the receiver's window",
+    SMALL: "limited by the receiver's small window",
+    SLOW: "limited by the receiver, whose application read slowly,",
+    STALLED: "limited by the receiver, whose application stopped reading,",
 }
 
 

@@ -596,7 +596,7 @@ def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:
 
 
 def stood(length_s: float, *, before: bool = False) -> list[Object]:
-    one = {"start": 1.0, "length_s": length_s, "record": 7, "upstream": before, "at_least": False}
+    one = {"start": 1.0, "length_s": length_s, "record": 7, "upstream": before, "silence_s": length_s}
     return [one]
 
 

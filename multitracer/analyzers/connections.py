@@ -188,7 +188,7 @@ def _standstills(
             "length_s": round(one.length_ns / 1e9, 6),
             "record": one.record,
             "upstream": one.before,
-            "at_least": not one.whole,
+            "silence_s": round(one.silence_ns / 1e9, 6),
         }
         for one in found
     ]

@@ -137,8 +137,8 @@ class Flow:
         How long each standstill of its path lasted, in order.
     stalled_before : bool
         Whether all of them were in front of the capture.
-    stalled_longer : bool
-        Whether one of them may have lasted longer than is known.
+    silences_s : tuple of float
+        How long nothing came, for each: the most that it may have lasted.
     exchanges : mapping or None
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
@@ -203,7 +203,7 @@ class Flow:
     unacked_timeouts: int = 0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
-    stalled_longer: bool = False
+    silences_s: tuple[float, ...] = ()
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
@@ -389,7 +389,7 @@ def flow(
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
-        stalled_longer=any(one["at_least"] for one in entry.get("standstills") or ()),
+        silences_s=tuple(one["silence_s"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
     )

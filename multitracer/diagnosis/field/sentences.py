@@ -74,6 +74,9 @@ def _receiver(group: Group) -> str:
     return said
 
 
+_PROVEN = 0.9
+"""Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
+
 _RECEIVERS = {
     None: "limited by the receiver's window",
     SMALL: "limited by the receiver's small window",
@@ -144,7 +147,7 @@ def _slow_start(group: Group) -> str:
 
 def _standstill(group: Group) -> str:
     lengths_s = [length_s for flow in group.flows for length_s in flow.stalls_s]
-    longer = any(flow.stalled_longer for flow in group.flows)
+    longer = sum(lengths_s) < _PROVEN * sum(silent_s for flow in group.flows for silent_s in flow.silences_s)
     most = "" if longer else f", at most {duration(max(lengths_s))} at once"
     times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{most}"
     least = "at least " if longer else ""

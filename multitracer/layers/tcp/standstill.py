@@ -21,8 +21,6 @@ _FOLLOWING = 4
 """So many of them however late they come."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
-_WHOLE = 0.9
-"""A standstill is known as a whole if this part of the silence was one."""
 _FULL_BYTES = 1460
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
 """Ticks of the clocks of TSval that are in use (RFC 7323, section 5.4)."""
@@ -46,15 +44,15 @@ class Standstill:
         The packet of the capture that ended it.
     before : bool
         Whether data had waited on its way to the capture; else data, or its ACK, behind it.
-    whole : bool
-        Whether it lasted no longer; else the silence that it ended was longer, and may have been one.
+    silence_ns : int
+        How long nothing came: so long it may have lasted at most.
     """
 
     start_ns: int
     end_ns: int
     record: int
     before: bool
-    whole: bool
+    silence_ns: int
 
     @property
     def length_ns(self) -> int:
@@ -148,8 +146,8 @@ def _behind(
             continue
         start_ns = max(silent_ns, due)
         if end_ns - start_ns > least_ns:
-            whole = end_ns - start_ns >= _WHOLE * (end_ns - silent_ns)
-            found.append(Standstill(start_ns, end_ns, int(acks["record"][at + 1]), False, whole))
+            record = int(acks["record"][at + 1])
+            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns))
     return found
 
 
@@ -304,7 +302,7 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     least_ns = max(LEAST_NS, base_ns, _FACTOR * int(np.median(silent)))
     ended: Flags = (silent > least_ns) & (np.diff(late) >= _STAMPED * silent)
     return [
-        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, True)
+        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]))
         for at in np.flatnonzero(ended).tolist()
     ]
 

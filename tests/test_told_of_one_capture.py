@@ -349,3 +349,66 @@ def test_a_standstill_before_the_capture_at_the_end(tmp_path: Path, last: int) -
     (one,) = stood(tmp_path, talk)
     assert one["length_s"] == pytest.approx(0.452, abs=0.001)
     assert one["upstream"]
+
+
+def limits(tmp_path: Path, talk: Conversation) -> Object:
+    (one,) = analysed(tmp_path, talk)["connections"]
+    found: Object = one["limits"]
+    return found
+
+
+def test_duplicate_acks_of_reordering_are_no_recovery(tmp_path: Path) -> None:
+    """Three of them and more in each flight, and nothing is retransmitted."""
+    talk, t_ms = conversation(), 200.0
+    flight(talk, t_ms, 0)
+    for number in range(20):
+        first = 1 + number * 4 * SIZE
+        t_ms += RTT_MS
+        for at in range(1, 4):
+            talk.ack(t_ms + at, first, [(first + SIZE, first + (at + 1) * SIZE)])
+            talk.data(t_ms + 2 + 2 * at, first + (3 + at) * SIZE, SIZE)
+        talk.ack(t_ms + 20, first + 4 * SIZE)
+        talk.data(t_ms + 20.1, first + 7 * SIZE, SIZE)
+    found = limits(tmp_path, talk)
+    assert found["loss_recovery"] == 0
+    assert found["congestion_window"] > 0.9
+
+
+@pytest.mark.parametrize("needless", [True, False])
+def test_a_probe_of_what_had_arrived_repairs_nothing(tmp_path: Path, needless: bool) -> None:
+    """The ACK of a tail is late, and the receiver reports the probe's copy; or the probe is what arrives."""
+    talk, t_ms = conversation(), 200.0
+    for number in range(20):
+        first = 1 + number * 4 * SIZE
+        flight(talk, t_ms, number)
+        t_ms += RTT_MS
+        talk.ack(t_ms, first + 2 * SIZE)
+        if number % 4 < 3:
+            talk.ack(t_ms + 3, first + 4 * SIZE)
+            t_ms += 5
+            continue
+        talk.data(t_ms + 100, first + 3 * SIZE, SIZE)
+        talk.ack(t_ms + (110 if needless else 150), first + 4 * SIZE)
+        if needless:
+            talk.ack(t_ms + 150, first + 4 * SIZE, [(first + 3 * SIZE, first + 4 * SIZE)])
+        t_ms += 155
+    assert (limits(tmp_path, talk)["loss_recovery"] == 0) == needless
+
+
+@pytest.mark.parametrize("refused", [0, 10])
+def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(tmp_path: Path, refused: int) -> None:
+    """Their identifications are left out, and nothing was lost: the sender's own queue refused them."""
+    talk, t_ms, ident = conversation(), 200.0, 100
+    for number in range(10):
+        first = 1 + number * 4 * SIZE
+        for at in range(4):
+            # The last is the end of a write.
+            length, flags = (SIZE, 0) if at < 3 else (SIZE - 1, 0x08)
+            talk.data(t_ms + at, first + at * SIZE - number, length, flags, ident=ident)
+            ident += 1
+        talk.ack(t_ms + RTT_MS, first + 2 * SIZE - number)
+        talk.ack(t_ms + RTT_MS + 3, first + 4 * SIZE - number - 1)
+        t_ms += 400
+        ident += refused
+    found = limits(tmp_path, talk)
+    assert (found["application"] > 0.7, found["unknown"] > 0.7) == (not refused, bool(refused))

@@ -112,6 +112,8 @@ class Flow:
         Upper bound of what was lost behind the capture (`multitracer.output.losses`).
     wire_segments : int
         Data segments on the wire, with those known to be lost before the capture.
+    divided : bool
+        Whether their number is that of super-segments divided, and may be off by some.
     needless : int
         Segments retransmitted of which an earlier copy had reached the receiver.
     kernel_refused : int or None
@@ -189,6 +191,7 @@ class Flow:
     guessed: bool = False
     most_downstream: int = 0
     wire_segments: int = 0
+    divided: bool = False
     needless: int = 0
     kernel_refused: int | None = None
     closures: tuple[int, float, float] | None = None
@@ -382,6 +385,7 @@ def flow(
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
         most_downstream=bounds.downstream,
         wire_segments=bounds.sent,
+        divided=bounds.divided,
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,

@@ -22,6 +22,8 @@ _FOLLOWING = 4
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
 _FULL_BYTES = 1460
+_MOST = 0.9
+"""In so much of a standstill nothing else may come; what was held up comes at its end, in any order."""
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
 """Ticks of the clocks of TSval that are in use (RFC 7323, section 5.4)."""
 _OFF = 0.1
@@ -111,7 +113,34 @@ def standstills(
     for one in found:
         if not apart or one.start_ns >= apart[-1].end_ns:
             apart.append(one)
-    return apart
+    if len(m.connections) == 1:
+        return apart
+    return [one for one in apart if not _others_moved(m, connection, source, one)]
+
+
+def _others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
+    """Whether others with data between the same hosts went on: a path that stands still stops all."""
+    hosts = _hosts(connection)
+    came_ns = m.once(
+        f"came {source} {hosts} {one.before}", lambda: _came_ns(m, hosts, source, reverse=not one.before)
+    )
+    most_ns = one.start_ns + round(_MOST * one.length_ns)
+    first, last = came_ns.searchsorted([one.start_ns, most_ns], side="right").tolist()
+    return bool(last > first)
+
+
+def _hosts(connection: Connection) -> tuple[str, str]:
+    """Addresses of the sender of its data, and of the receiver."""
+    sender, receiver = connection.endpoints[:: 1 if connection.data_dir == 0 else -1]
+    return sender[0], receiver[0]
+
+
+def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool) -> Times:
+    """When the data between two hosts came, or what answers it."""
+    every = [
+        data_at(m, one, source, reverse=reverse)["t_ns"] for one in m.connections if _hosts(one) == hosts
+    ]
+    return np.sort(np.concatenate(every))
 
 
 def _behind(

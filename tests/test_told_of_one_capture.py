@@ -412,3 +412,18 @@ def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(tmp_path: 
         ident += refused
     found = limits(tmp_path, talk)
     assert (found["application"] > 0.7, found["unknown"] > 0.7) == (not refused, bool(refused))
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_path_that_others_went_over_did_not_stall(tmp_path: Path, others: bool) -> None:
+    """A second connection of the same hosts has its ACKs all the time, or stalls as well."""
+    second, t_ms = Conversation(port_a=4001), 205.0
+    second.handshake(rtt_ms=RTT_MS)
+    for number in range(20):
+        if others or not 500 <= t_ms <= 1380:
+            flight(second, t_ms, number)
+            answer(second, t_ms + RTT_MS, number)
+        t_ms += RTT_MS + 15
+    packets = sorted([*transfer(900.0).packets, *second.packets], key=lambda one: one[0])
+    contract = analysed(tmp_path, Conversation(packets=packets))
+    assert bool(contract["connections"][0]["standstills"]) != others

@@ -411,7 +411,7 @@ def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(tmp_path: 
         t_ms += 400
         ident += refused
     found = limits(tmp_path, talk)
-    assert (found["application"] > 0.7, found["unknown"] > 0.7) == (not refused, bool(refused))
+    assert (found["application"] > 0.7, found["congestion_window"] > 0.7) == (not refused, bool(refused))
 
 
 @pytest.mark.parametrize("others", [True, False])

@@ -327,7 +327,8 @@ impl Gaps {
             let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);
             if seq == high && (1..refused::FAR).contains(&left_out) {
                 self.left_out_ns = self.left_out_ns.saturating_add(rest_ns - under_way_ns);
-            } else if !(self.pushed && short) {
+            }
+            if !(self.pushed && short) {
                 self.unmarked_ns = self.unmarked_ns.saturating_add(rest_ns - under_way_ns);
             }
         } else if more && idle && rest_ns >= SILENCE_NS {

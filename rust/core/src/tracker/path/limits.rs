@@ -160,12 +160,6 @@ impl Limits {
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
         let shared = link.map_or(0.0, Link::full_share);
-        // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
-        if sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
-            let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
-            spent[Wait::Application as usize] -= left_ns;
-            spent[Wait::Unknown as usize] = spent[Wait::Unknown as usize].saturating_add(left_ns);
-        }
         // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
         // may be that no end of a write marks; without a link nobody knows whose they are.
         let mine_ns = spent[Wait::Application as usize];
@@ -183,6 +177,12 @@ impl Limits {
             let left_ns = (unmarked_ns - paused_ns).max(0);
             spent[Wait::Application as usize] -= left_ns;
             spent[Wait::Unknown as usize] = spent[Wait::Unknown as usize].saturating_add(left_ns);
+        }
+        // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
+        if sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
+            let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
+            spent[Wait::Application as usize] -= left_ns;
+            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);
         }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);

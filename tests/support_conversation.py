@@ -38,7 +38,7 @@ class Conversation:
         Whether both ends offer them.
     scale : int or None
         Window scale of both ends.
-    isn_a, isn_b : int
+    isn_a, isn_b, port_a : int
     packets : list of tuple
         Time in milliseconds and IP packet.
     """
@@ -48,6 +48,7 @@ class Conversation:
     scale: int | None = None
     isn_a: int = 1000
     isn_b: int = 900_000
+    port_a: int = 4000
     packets: list[tuple[float, bytes]] = field(default_factory=list)
     idents: list[int] = field(default_factory=lambda: [0, 0])
 
@@ -57,7 +58,7 @@ class Conversation:
     ) -> None:  # fmt: skip
         """Any segment; `seq` and `ack` relative to the two ISNs."""
         own, peer = (self.isn_a, self.isn_b) if from_a else (self.isn_b, self.isn_a)
-        ports = (4000, 80) if from_a else (80, 4000)
+        ports = (self.port_a, 80) if from_a else (80, self.port_a)
         hosts = (HOST_A, HOST_B) if from_a else (HOST_B, HOST_A)
         side = 0 if from_a else 1
         self.idents[side] += 1

@@ -72,3 +72,12 @@ def test_the_rate_is_that_of_packets_that_waited() -> None:
     in_ns, out_ns = np.array(left, dtype=np.int64), np.array(came, dtype=np.int64)
     rate = _rate(in_ns, out_ns, np.full(len(left), size), delay_ns + service_ns)
     assert rate == pytest.approx(size / service_ns * 1e9, rel=0.05)
+
+
+def test_time_that_may_be_another_s_widens_both_bounds() -> None:
+    loss = Loss(10.0, 5.0, 4.5, 5.5)
+    alone = costs(loss, [Claim(2.0), Claim(0.0, 3.0, follows=True)])
+    still, lost = costs(loss, [Claim(2.0, open_s=0.5), Claim(0.0, 3.0, follows=True)])
+    assert (still.s, lost.s) == (alone[0].s, alone[1].s)
+    assert (still.low_s, still.high_s) == (2.0, 2.5)
+    assert lost.low_s == pytest.approx(alone[1].low_s - 0.5)

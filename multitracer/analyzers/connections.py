@@ -60,7 +60,9 @@ def _timeouts(results: Mapping[str, Result]) -> _Timeouts | None:
     for event in result.summary["timeouts"]:
         key = event["conn"], event["direction"]
         found.verdicts.setdefault(key, []).append(event["verdict"])
-        if event["verdict"] == "spurious":
+        # F-RTO infers it from the ACKs behind: what filled a gap may be what they answer.
+        shown = any(vote == "spurious" for name, vote in event["votes"].items() if name != "frto")
+        if event["verdict"] == "spurious" and shown:
             found.needless.setdefault(key, []).append(event["record"])
         if event["seq"] == 0:
             ends = found.of_syn.setdefault(event["conn"], {})
@@ -144,6 +146,7 @@ def _describe(
             None if rtt is None else rtt["min"],
             () if judged is None else judged.needless.get((connection.index, direction), ()),
             seen_from_here["observation"],
+            sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
@@ -216,6 +219,8 @@ def _standstills(
     base_ms: float | None,
     needless: Sequence[int],
     observation: Mapping[str, Any] | None,
+    *,
+    sack: bool,
 ) -> list[dict[str, Any]] | None:
     """Standstills of the path as one capture shows them; two show them better (`chains`)."""
     if m.summarised or (m.snd is not None and m.rcv is not None):
@@ -224,13 +229,14 @@ def _standstills(
 
     base_ns = None if base_ms is None else round(base_ms * 1e6)
     point = m.sources[source].point if observation is None else observation["point"]
-    found = standstills(m, connection, source, base_ns, needless, point=point)
+    found = standstills(m, connection, source, base_ns, needless, point=point, sack=sack)
     return [
         {
             "start": round(m.seconds(one.start_ns), 6),
             "length_s": round(one.length_ns / 1e9, 6),
             "record": one.record,
             "upstream": one.before,
+            "silence_s": round(one.silence_ns / 1e9, 6),
         }
         for one in found
     ]

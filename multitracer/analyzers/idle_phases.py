@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.idle import idle
 from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
-from multitracer.layers.crosslayer.idlecause import Reasons, cause_of
+from multitracer.layers.crosslayer.idlecause import Cause, Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import why_no_bottleneck
@@ -31,6 +31,9 @@ from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
 ESTIMATE = "estimate from captures"
+
+_STALLED = 0.5
+"""What was in flight stood still for this part of a phase that is one of a stalled path."""
 
 _TOO_FAST = "ACKs came at more than twice the rate of the full link: when it was idle does not show in them"
 
@@ -74,7 +77,8 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     if estimate is None:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
     phases = estimate.phases
-    table = _table(m, None, estimate.found.packet_ns, phases, [ESTIMATE] * len(phases), results)
+    stalled = _stalled(m, entries)
+    table = _table(m, None, estimate.found.packet_ns, phases, [ESTIMATE] * len(phases), results, stalled)
     summary = {
         "basis": ESTIMATE,
         "count": len(table),
@@ -94,14 +98,19 @@ def _table(
     idle: Intervals,
     evidence: list[str],
     results: Mapping[str, Result],
+    stalled: Sequence[tuple[int, int, int]] = (),
 ) -> Table:
-    """The phases with their causes."""
+    """The phases with their causes.
+
+    Each of `stalled` has the start and the end of a time in which what was in flight stalled, and the
+    number of its connection.
+    """
     found = sender_states(m, m.connections) if len(idle) else None
     states = [] if found is None else [found.one(at) for at in range(len(found.connections))]
     reasons = Reasons(m, slot_ns, states, results)
     rows = []
     for (start, end), known in zip(idle.tolist(), evidence, strict=True):
-        cause = cause_of(reasons, start, end)
+        cause = _of_stalled_path(m, stalled, start, end) or cause_of(reasons, start, end)
         frame = -1
         if path is not None:
             frame = int(np.searchsorted(path.first["t_ns"], start, side="right")) - 1
@@ -119,6 +128,27 @@ def _table(
             }
         )
     return Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
+
+
+def _stalled(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
+    """Times in which what was in flight of a connection stood still, as one capture shows them."""
+    return [
+        (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]), entry["index"])
+        for entry in entries
+        for one in entry.get("standstills") or ()
+    ]
+
+
+def _of_stalled_path(
+    m: Timeline, stalled: Sequence[tuple[int, int, int]], start_ns: int, end_ns: int
+) -> Cause | None:
+    """The cause of a phase throughout most of which a path stood still; None if none did."""
+    for begin_ns, over_ns, conn in stalled:
+        both_ns = min(end_ns, over_ns) - max(start_ns, begin_ns)
+        if both_ns >= _STALLED * (end_ns - start_ns):
+            span = f"from {m.seconds(begin_ns):.3f} s to {m.seconds(over_ns):.3f} s"
+            return Cause("stalled_path", f"what was in flight stalled {span}", conn)
+    return None
 
 
 def _without(results: Mapping[str, Result], name: str) -> bool:

@@ -78,12 +78,15 @@ class Claim:
     certain : bool
         Whether its own seconds would have been gained. A link that had gone on instead of being reset might
         have lost as much.
+    open_s : float
+        Seconds of which it is not known whether they were its own or another's.
     """
 
     s: float = 0.0
     shared_s: float = 0.0
     follows: bool = False
     certain: bool = True
+    open_s: float = 0.0
 
 
 @frozen
@@ -112,6 +115,7 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
     """
     own = sum(claim.s for claim in claims)
     shared = sum(claim.shared_s for claim in claims)
+    open_s = sum(claim.open_s for claim in claims)
     fixed = min(1.0, loss.s / own) if own else 1.0
     left = max(loss.s - own * fixed - opening_s, 0.0)
     part = min(1.0, left / shared) if shared else 1.0
@@ -122,11 +126,12 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
         claimed = claim.s + claim.shared_s
         cost_s = claim.s * fixed + claim.shared_s * part + (claimed * more if claim.follows else 0.0)
         # Without it, what others share may go as well: it may have led to them.
-        most_s = claimed if not claim.follows else loss.high_s - (own - claim.s)
+        most_s = claimed + claim.open_s if not claim.follows else loss.high_s - (own - claim.s)
         high_s = max(min(most_s, loss.high_s), cost_s)
         surely = claim.s * fixed if claim.certain else 0.0
         rest = loss.low_s - (own + shared - claimed) - opening_s if claim.certain else 0.0
-        low_s = min(max(min(surely, loss.low_s), min(rest, claimed), 0.0), cost_s)
+        low_s = max(min(surely, loss.low_s), min(rest - (open_s - claim.open_s), claimed), 0.0)
+        low_s = min(low_s, cost_s)
         found.append(Cost(cost_s, low_s, high_s))
     return found
 

@@ -372,8 +372,8 @@ TERMS = {
             "Paper section 4.3",
         ),
         Term(
-            "timeout wait, recovery stall",
-            "idle phases: the sender waited for its RTO, or was in loss recovery",
+            "timeout wait, recovery stall, stalled path",
+            "idle phases: the sender waited for its RTO, was in recovery, or what was in flight stalled",
             "Paper section 4.3; [diagnosis](diagnosis.md)",
         ),
     ),

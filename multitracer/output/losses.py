@@ -28,11 +28,15 @@ class LossBounds:
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
+    divided : bool
+        Whether super-segments were captured: where each was divided does not show, so that `sent` may be
+        off by some.
     """
 
     upstream: int
     downstream: int
     sent: int
+    divided: bool = False
 
 
 def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
@@ -57,21 +61,22 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     data, unacked = entry["packets"]["data"], max(counts["unique"] - counts["acked"], 0)
     if segment_bytes > 0:
         # Captures on the sending host hold super-segments; the retransmissions are counted as on the wire.
-        data = max(data, -(-counts["sent"] // segment_bytes))
+        whole = -(-counts["sent"] // segment_bytes)
+        data, divided = max(data, whole), whole > data
         open_segments = -(-unacked // segment_bytes)
     else:
-        open_segments = data if unacked else 0
+        open_segments, divided = data if unacked else 0, False
     point = (entry.get("observation") or entry).get("point")
     grade = (entry.get("observation") or {}).get("grade")
     if point == "rcv" and grade != "guess":
-        return LossBounds(upstream, 0, data + upstream)
+        return LossBounds(upstream, 0, data + upstream, divided)
     passed_again = max(again["total"] - again.get("inferred", 0) - again.get("handshake", 0), 0)
     needless, reported = (
         entry.get(name) or 0 for name in ("needless_retransmissions", "duplicates_reported")
     )
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = (0 if needless >= passed_again else max(passed_again - reported, 0)) + open_segments
-    return LossBounds(upstream, min(behind, data), data + upstream)
+    return LossBounds(upstream, min(behind, data), data + upstream, divided)
 
 
 def proven_upstream(entry: Mapping[str, Any]) -> int | None:

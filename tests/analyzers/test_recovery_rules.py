@@ -241,6 +241,19 @@ def test_f_rto(second: str, vote: str, tmp_path: Path) -> None:
     assert [VOTES[int(code)] for code in found["timeouts"]["frto"]] == [vote]
 
 
+def test_f_rto_says_nothing_behind_a_first_duplicate(tmp_path: Path) -> None:
+    """RFC 5682, step 2a: others of the flight are missing, too; this one may have been late only."""
+    c, seq = talk(sack=False)
+    c.data(3310, seq)
+    c.ack(3350, seq)
+    c.ack(3420, seq + 1000)
+    c.data(3421, seq + 5000)
+    c.ack(3430, seq + 1000)
+    c.ack(3600, seq + 6000)
+    found = c.read(tmp_path / "c.pcap")
+    assert [VOTES[int(code)] for code in found["timeouts"]["frto"]] == ["abstains"]
+
+
 @pytest.mark.parametrize(("echo_ms", "vote"), [(3000, "spurious"), (3310, "genuine")])
 def test_eifel(echo_ms: int, vote: str, tmp_path: Path) -> None:
     """RFC 3522: the first ACK that covers it echoes the stamp of the original, or of the copy."""

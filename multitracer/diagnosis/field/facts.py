@@ -112,6 +112,8 @@ class Flow:
         Upper bound of what was lost behind the capture (`multitracer.output.losses`).
     wire_segments : int
         Data segments on the wire, with those known to be lost before the capture.
+    divided : bool
+        Whether their number is that of super-segments divided, and may be off by some.
     needless : int
         Segments retransmitted of which an earlier copy had reached the receiver.
     kernel_refused : int or None
@@ -137,6 +139,8 @@ class Flow:
         How long each standstill of its path lasted, in order.
     stalled_before : bool
         Whether all of them were in front of the capture.
+    silences_s : tuple of float
+        How long nothing came, for each: the most that it may have lasted.
     exchanges : mapping or None
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
@@ -187,6 +191,7 @@ class Flow:
     guessed: bool = False
     most_downstream: int = 0
     wire_segments: int = 0
+    divided: bool = False
     needless: int = 0
     kernel_refused: int | None = None
     closures: tuple[int, float, float] | None = None
@@ -201,6 +206,7 @@ class Flow:
     unacked_timeouts: int = 0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
+    silences_s: tuple[float, ...] = ()
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
@@ -383,6 +389,7 @@ def flow(
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
         most_downstream=bounds.downstream,
         wire_segments=bounds.sent,
+        divided=bounds.divided,
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,
@@ -390,6 +397,7 @@ def flow(
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
+        silences_s=tuple(one["silence_s"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
         syn_timeouts=entry.get("syn_timeouts") or 0,

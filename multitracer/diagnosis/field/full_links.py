@@ -36,7 +36,7 @@ def _filled_by(group: Group) -> str:
     if held_s < MOSTLY * (flow.seconds or 0.0):
         return ""
     return (
-        f"; the receiver's window (at most {flow.max_window_bytes:,} bytes) was full for "
+        f"; the receiver's window (at most {flow.max_window_bytes:,} bytes) limited what was in flight for "
         f"{part_of_time(held_s, flow.seconds or 0.0)}, and a larger one would only lengthen the queue"
     )
 

@@ -32,23 +32,24 @@ def losses(flows: tuple[Flow, ...]) -> str:
             f"{count(again, 'segment')} {were(again)} retransmitted" if again else "nothing was retransmitted"
         )
     lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
+    of = f"of {'about ' if any(flow.divided for flow in flows) else ''}{sent:,}"
     needless = _needless(flows, again)
     if not lost:
         return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
     if all(flow.certain_lost is not None for flow in flows):
-        return f"{percent(lost / sent)} of the segments were lost ({lost:,} of {sent:,}){needless}"
+        return f"{percent(lost / sent)} of the segments were lost ({lost:,} {of}){needless}"
     least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
     most = sum(flow.most_downstream for flow in flows)
     # What was needless may have been lost, too: the bound says little where much of it was.
     vague = sum(flow.needless for flow in flows) > VAGUE * again
     if not all(flow.complete for flow in flows) or (vague and not least):
-        return f"{percent(again / sent)} of the segments were retransmitted ({again:,} of {sent:,}){needless}"
+        return f"{percent(again / sent)} of the segments were retransmitted ({again:,} {of}){needless}"
     if not least:
-        return f"at most {percent(most / sent)} of the segments were lost ({most:,} of {sent:,}){needless}"
+        return f"at most {percent(most / sent)} of the segments were lost ({most:,} {of}){needless}"
     said = f"at least {percent(least / sent)} of the segments were lost"
     if not most:
-        return f"{said} ({least:,} of {sent:,}){needless}"
-    return f"{said} before this capture ({least:,} of {sent:,}), at most {most:,} after it{needless}"
+        return f"{said} ({least:,} {of}){needless}"
+    return f"{said} before this capture ({least:,} {of}), at most {most:,} after it{needless}"
 
 
 def _no_loss(flows: tuple[Flow, ...]) -> str:
@@ -71,7 +72,9 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
         return ""
     if needless == again:
         return ", needless" if again == 1 else ", all of them needless"
-    least = "" if all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows) else "at least "
+    certain = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
+    # Where a super-segment is divided does not show: what is counted of it may be off by one.
+    least = "about " if any(flow.divided for flow in flows) else "" if certain else "at least "
     return f"; {least}{needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
 
 

@@ -64,20 +64,24 @@ def _receiver(group: Group) -> str:
     most = f"at most {window:,} bytes" if window else ""
     if kept_by == SMALL and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
-    state = "closed or full" if zero else "full"
-    said = f"{_RECEIVERS[kept_by]} was {state} for {time_of(group)}{of_all(group)}"
+    # It was full for less: that a sender waits for some more segments of room is inferred.
+    said = f"{_RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
-    said = f"{said} ({', '.join(part for part in parts if part)})" if any(parts) else said
+    of_window = "window: " if kept_by in (SLOW, STALLED) else ""
+    said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
 
+_PROVEN = 0.9
+"""Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
+
 _RECEIVERS = {
-    None: "limited by the receiver: its window",
-    SMALL: "limited by the receiver's small window: it",
-    SLOW: "limited by the receiver, whose application read slowly: its window",
-    STALLED: "limited by the receiver, whose application stopped reading: its window",
+    None: "limited by the receiver's window",
+    SMALL: "limited by the receiver's small window",
+    SLOW: "limited by the receiver, whose application read slowly,",
+    STALLED: "limited by the receiver, whose application stopped reading,",
 }
 
 
@@ -143,18 +147,17 @@ def _slow_start(group: Group) -> str:
 
 def _standstill(group: Group) -> str:
     lengths_s = [length_s for flow in group.flows for length_s in flow.stalls_s]
-    times = (
-        ""
-        if len(lengths_s) == 1
-        else f", {len(lengths_s):,} times, at most {duration(max(lengths_s))} at once"
-    )
+    longer = sum(lengths_s) < _PROVEN * sum(silent_s for flow in group.flows for silent_s in flow.silences_s)
+    most = "" if longer else f", at most {duration(max(lengths_s))} at once"
+    times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{most}"
+    least = "at least " if longer else ""
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data with timestamps from the start of the silence"
     else:
         where = "the path, or the receiver's host,"
         seen = "data was in flight and no ACK arrived; then that data was acknowledged"
-    return f"{where} stalled for {duration(sum(lengths_s))}{times}{of_all(group)}: {seen}"
+    return f"{where} stalled for {least}{duration(sum(lengths_s))}{times}{of_all(group)}: {seen}"
 
 
 def _unknown(group: Group) -> str:

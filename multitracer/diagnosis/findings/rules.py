@@ -60,6 +60,10 @@ _IDLE = {
         "the kernel held cwnd at four segments, far below what it had been and without a loss, to measure "
         "the min RTT",
     ),
+    "stalled_path": (
+        "stalled path",
+        "what was in flight stalled, by one capture, for half of the phase or more",
+    ),
     "unknown": ("unknown", "no capture shows why"),
 }
 

@@ -6,17 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitracer.layers.tcp.bottleneck import STILL_NS
 from multitracer.layers.tcp.flow_batch import Flags, Times
 from multitracer.layers.tcp.transit import data_at, valid_acks
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
+LEAST_NS = 100_000_000
+"""A silence that is shorter is none: hosts and queues make such."""
 _FACTOR = 3
-_SEGMENTS = (
-    2  # a receiver acknowledges two segments at once (RFC 5681, section 4.2): it does not wait for more
-)
+_BURST = 16
+"""So many ACKs behind a silence are looked at."""
+_FOLLOWING = 4
+"""So many of them however late they come."""
+_LATELY = 8
+"""What the RTT was is seen in so many ACKs before it."""
+_FULL_BYTES = 1460
+_MOST = 0.9
+"""In so much of a standstill nothing else may come; what was held up comes at its end, in any order."""
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
 """Ticks of the clocks of TSval that are in use (RFC 7323, section 5.4)."""
 _OFF = 0.1
@@ -39,12 +46,15 @@ class Standstill:
         The packet of the capture that ended it.
     before : bool
         Whether data had waited on its way to the capture; else data, or its ACK, behind it.
+    silence_ns : int
+        How long nothing came: so long it may have lasted at most.
     """
 
     start_ns: int
     end_ns: int
     record: int
     before: bool
+    silence_ns: int
 
     @property
     def length_ns(self) -> int:
@@ -60,10 +70,11 @@ def standstills(
     needless: Sequence[int],
     *,
     point: str | None,
+    sack: bool,
 ) -> list[Standstill]:
     """Times in which the path of a connection stood still; in order, none overlaps another.
 
-    Each lasts for 200 ms and more, and for three times the base RTT and the usual distance of packets.
+    Each lasts for 100 ms and more, for the base RTT, and for three times the usual distance of packets.
 
     Parameters
     ----------
@@ -78,6 +89,8 @@ def standstills(
         Packets of the capture that a timer retransmitted although nothing was lost.
     point : str or None
         Where the capture was taken: "snd", "mid" or "rcv"; None if that is unknown.
+    sack : bool
+        Whether the receiver acknowledges selectively.
 
     Returns
     -------
@@ -93,73 +106,209 @@ def standstills(
     data = data.where(data["length"] > 0)
     found = []
     if point != "rcv" and base_ns:
-        found += _behind(data, valid_acks(m, connection, source), base_ns, needless)
-    if point != "snd":
-        found += _before(data, base_ns or 0)
+        found += _behind(data, valid_acks(m, connection, source), base_ns, needless, sack=sack)
+    found += _before(data, base_ns or 0)
     found.sort(key=lambda one: (one.start_ns, -one.end_ns))
     apart: list[Standstill] = []
     for one in found:
         if not apart or one.start_ns >= apart[-1].end_ns:
             apart.append(one)
-    return apart
+    if len(m.connections) == 1:
+        return apart
+    return [one for one in apart if not _others_moved(m, connection, source, one)]
 
 
-def _behind(data: Table, acks: Table, base_ns: int, needless: Sequence[int]) -> list[Standstill]:
+def _others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
+    """Whether others with data between the same hosts went on: a path that stands still stops all."""
+    hosts = _hosts(connection)
+    came_ns = m.once(
+        f"came {source} {hosts} {one.before}", lambda: _came_ns(m, hosts, source, reverse=not one.before)
+    )
+    most_ns = one.start_ns + round(_MOST * one.length_ns)
+    first, last = came_ns.searchsorted([one.start_ns, most_ns], side="right").tolist()
+    return bool(last > first)
+
+
+def _hosts(connection: Connection) -> tuple[str, str]:
+    """Addresses of the sender of its data, and of the receiver."""
+    sender, receiver = connection.endpoints[:: 1 if connection.data_dir == 0 else -1]
+    return sender[0], receiver[0]
+
+
+def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool) -> Times:
+    """When the data between two hosts came, or what answers it."""
+    every = [
+        data_at(m, one, source, reverse=reverse)["t_ns"] for one in m.connections if _hosts(one) == hosts
+    ]
+    return np.sort(np.concatenate(every))
+
+
+def _behind(
+    data: Table, acks: Table, base_ns: int, needless: Sequence[int], *, sack: bool
+) -> list[Standstill]:
     """Silences of the ACKs that were no wait for a retransmission.
 
-    Two segments and more had been in flight for longer than the base RTT, no ACK came, and the one that ended
-    it came for what had been sent before: what was retransmitted in between counts from then on.
+    What the first ACKs behind the silence answer had been in flight for longer than the RTT until then.
     """
     if len(acks) < 3:
         return []
-    ack_ns, sent_at_ns = acks["t_ns"], data["t_ns"]
+    ack_ns = acks["t_ns"]
     gaps_ns = np.diff(ack_ns)
-    least_ns = max(STILL_NS, _FACTOR * int(np.median(gaps_ns)), _FACTOR * base_ns)
+    usual_ns = _FACTOR * int(np.median(gaps_ns))
+    least_ns = max(LEAST_NS, usual_ns, base_ns)
     # A window that is closed holds nothing in flight that an ACK would be due for.
     candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
     if not len(candidates):
         return []
-    acked = np.maximum.accumulate(acks["ack"])
-    ends = np.maximum.accumulate(data["seq"] + data["length"])
-    never = np.iinfo(np.int64).max // 2
-    again = _retransmissions(data, ends, needless)
-    again_ns, again_from, again_to = again["t_ns"], again["seq"], again["seq"] + again["length"]
+    answered = _Answered(data, acks, base_ns, needless, sack=sack)
+    # The oldest of what was in flight.
+    due_ns = answered.first_sent_ns(answered.acked[candidates]) + base_ns
+    candidates = candidates[ack_ns[candidates + 1] - np.maximum(ack_ns[candidates], due_ns) > least_ns]
     found = []
     for at in candidates.tolist():
-        start_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
         if acks["flags"][at + 1] & (_FIN | _SYN):
             # Its host closed the connection: what it acknowledges may have arrived long before.
             continue
-        if acked[at + 1] > acked[at]:
-            first, last = int(acked[at]), int(acked[at + 1])
-            sent_ns = again_ns[(again_from < last) & (again_to > first) & (again_ns <= end_ns)]
-            # What was not acknowledged yet: the second segment of it had been in flight from then on.
-            oldest = int(ends.searchsorted(first, side="right")) + _SEGMENTS - 1
-            waiting_ns = int(sent_at_ns[oldest]) if oldest < len(data) else never
-            start_ns = max(start_ns, waiting_ns + base_ns)
-            start_ns = max(start_ns, int(sent_ns.max()) + base_ns) if len(sent_ns) else start_ns
-        elif _answers(acks, at + 1) and _left(data, ends, start_ns) > acked[at + 1]:
-            # A receiver answers at once what does not come in order (RFC 5681, section 4.2): the last segment
-            # that can have arrived by then had been in flight since it was sent. (No RTT before may have met
-            # so short a queue.)
-            place = int(sent_at_ns.searchsorted(end_ns - base_ns // 2, side="right")) - 1
-            start_ns = max(start_ns, int(sent_at_ns[place]) + base_ns) if place >= 0 else end_ns
-        else:
+        silent_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        due = answered.due_ns(at)
+        if due is None:
             continue
+        start_ns = max(silent_ns, due)
         if end_ns - start_ns > least_ns:
-            found.append(Standstill(start_ns, end_ns, int(acks["record"][at + 1]), False))
+            record = int(acks["record"][at + 1])
+            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns))
     return found
 
 
-def _answers(acks: Table, row: int) -> bool:
-    """Whether an ACK carries nothing: one of nothing new answers data out of order, if some is left."""
-    return not acks["length"][row]
+class _Answered:
+    """When what ACKs answer had been sent, at the latest.
 
+    Parameters
+    ----------
+    data, acks : Table
+        In time order.
+    base_ns : int
+        The smallest RTT.
+    needless : sequence of int
+        Packets that a timer retransmitted although nothing was lost.
+    sack : bool
+        Whether the receiver reports duplicates (RFC 2883).
+    """
 
-def _left(data: Table, ends: Times, t_ns: int) -> int:
-    """Up to which byte data had been sent."""
-    sent = int(np.searchsorted(data["t_ns"], t_ns, side="right"))
-    return int(ends[sent - 1]) if sent else 0
+    def __init__(
+        self, data: Table, acks: Table, base_ns: int, needless: Sequence[int], *, sack: bool
+    ) -> None:
+        self._base_ns = base_ns
+        self._sack = sack
+        self._sent_ns = data["t_ns"]
+        self._length, self._stamps = data["length"], data["ts_val"]
+        self._ends = np.maximum.accumulate(data["seq"] + data["length"])
+        # A receiver answers two full segments at once (RFC 5681, section 4.2): it waits for no more.
+        self._unit = min(int(data["length"].max()), _FULL_BYTES)
+        self._again = _retransmissions(data, self._ends, needless)
+        self._ack_ns, self._ack, self._echo = acks["t_ns"], acks["ack"], acks["ts_ecr"]
+        self.acked = np.maximum.accumulate(self._ack)
+        self._sacked, self._blocks = acks["sack_high"], acks["sack_count"]
+        self._reported = np.maximum.accumulate(self._sacked)
+        self._bare = (acks["length"] == 0) & (acks["flags"] & (_FIN | _SYN) == 0)
+        self._window = acks["window"]
+
+    def first_sent_ns(self, byte: Times) -> Times:
+        """When bytes were sent first; the end of all times for those that were not."""
+        never = np.iinfo(np.int64).max // 2
+        return np.asarray(np.append(self._sent_ns, never)[self._ends.searchsorted(byte, side="right")])
+
+    def due_ns(self, at: int) -> int | None:
+        """When the ACK behind number `at` was due; None if it answers nothing that was in flight.
+
+        Those that follow it soon are looked at, too: what they answer came behind what it answers, so that
+        this had been sent before.
+        """
+        end_ns = int(self._ack_ns[at + 1])
+        last = int(self._ack_ns.searchsorted(end_ns + self._base_ns, side="right"))
+        last = min(max(last, at + 1 + _FOLLOWING), at + 1 + _BURST, len(self._ack_ns))
+        answers: dict[int, int] = {}
+        filled_ns = 0
+        for number in range(at + 1, last):
+            sent = self._sent_for(number)
+            if sent is None:
+                continue
+            # What filled a gap may be all that came for the next ones, too.
+            first, reached, t_ns = self.acked[number - 1], self._ack[number], self._ack_ns[number]
+            filled_ns = max(filled_ns, sent) if self._again_for(first, reached, t_ns) else filled_ns
+            answers[number] = max(sent, filled_ns)
+        if at + 1 not in answers:
+            return None
+        before = int(self._sent_ns.searchsorted(end_ns, side="right"))
+        next_ns = int(self._sent_ns[before]) if before < len(self._sent_ns) else end_ns
+        # What is sent behind the silence may be answered soon: the RTT before it may have met a queue.
+        first = [number for number in answers if self._ack_ns[number] < next_ns]
+        return min(*answers.values(), self._by_count(first, before)) + self._usual_ns(at)
+
+    def _usual_ns(self, at: int) -> int:
+        """The smallest RTT of the last ACKs up to one, and of all no less."""
+        rtts_ns = [
+            int(self._ack_ns[number]) - sent_ns
+            for number in range(max(at + 1 - _LATELY, 1), at + 1)
+            if (sent_ns := self._sent_for(number)) is not None
+        ]
+        return max(min(rtts_ns, default=0), self._base_ns)
+
+    def _sent_for(self, number: int) -> int | None:
+        """When what made the receiver send an ACK was sent, at the latest; None if nothing was in flight."""
+        t_ns, first, last = int(self._ack_ns[number]), int(self.acked[number - 1]), int(self._ack[number])
+        # An ACK cannot answer what was sent later.
+        before = int(self._sent_ns.searchsorted(t_ns, side="right"))
+        if not before:
+            return None
+        if last > first:
+            return self._for_advance(number, first, last, before)
+        if not self._bare[number] or int(self._ends[before - 1]) <= last:
+            return None
+        # A receiver answers at once what does not come in order (RFC 5681, section 4.2).
+        high = int(self._sacked[number])
+        if high > max(int(self._reported[number - 1]), last):
+            return max(self._first_of(high - 1), self._again_for(high - 1, high, t_ns))
+        return int(self._sent_ns[before - 1])
+
+    def _for_advance(self, number: int, first: int, last: int, before: int) -> int | None:
+        second = int(self._ends.searchsorted(first + self._unit, side="right"))
+        if second >= len(self._sent_ns):
+            return None
+        sent_ns = max(int(self._sent_ns[second]), self._first_of(last - 1))
+        echo, place = int(self._echo[number]), int(self._ends.searchsorted(first, side="right"))
+        same = place + np.flatnonzero((self._stamps[place:before] == echo) & (echo >= 0))
+        sent_ns = max(sent_ns, int(self._sent_ns[same].max(initial=0)))
+        again_ns = self._again_for(first, last, int(self._ack_ns[number]))
+        # A copy of what had arrived is answered with an older timestamp, and with SACK by its duplicate
+        # block. Where no block is, the timestamp is that of what is answered (RFC 7323, section 4.3).
+        if not again_ns or (self._sack and len(same) and not self._blocks[number]):
+            return sent_ns
+        return max(sent_ns, again_ns)
+
+    def _first_of(self, byte: int) -> int:
+        return int(self.first_sent_ns(np.asarray(byte)))
+
+    def _again_for(self, first: int, last: int, t_ns: int) -> int:
+        """When any of some bytes was sent again, the last time before a time; 0 if it never was."""
+        again_ns = self._again["t_ns"]
+        begin, end = again_ns.searchsorted([self._first_of(first), t_ns + 1]).tolist()
+        seq, length = self._again["seq"][begin:end], self._again["length"][begin:end]
+        return int(again_ns[begin:end][(seq < last) & (seq + length > first)].max(initial=0))
+
+    def _by_count(self, answers: Sequence[int], before: int) -> int:
+        """When the first of some ACKs was caused, by a segment `before` one: each answers one at least.
+
+        One of them may answer what the network duplicated. Segments that a network interface divides are more
+        than they seem, and an ACK that opens the window only is no answer.
+        """
+        numbers = np.asarray(answers, dtype=np.int64)
+        same = self._window[numbers] == self._window[numbers - 1]
+        advance = self._ack[numbers] > self.acked[numbers - 1]
+        place = before - (int(np.count_nonzero(same | advance)) - 1)
+        if not 0 <= place < before or int(self._length[place:before].max()) > self._unit:
+            return int(np.iinfo(np.int64).max) // 2
+        return int(self._sent_ns[place])
 
 
 def _retransmissions(data: Table, ends: Times, needless: Sequence[int]) -> Table:
@@ -175,15 +324,14 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
     """
     t_ns = data["t_ns"]
-    stamps = data["ts_val"]
-    late = _lateness_ns(t_ns, stamps)
+    late = _lateness_ns(t_ns, data["ts_val"])
     if late is None:
         return []
     silent = np.diff(t_ns)
-    least_ns = max(STILL_NS, _FACTOR * int(np.median(silent)), _FACTOR * base_ns)
+    least_ns = max(LEAST_NS, base_ns, _FACTOR * int(np.median(silent)))
     ended: Flags = (silent > least_ns) & (np.diff(late) >= _STAMPED * silent)
     return [
-        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True)
+        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]))
         for at in np.flatnonzero(ended).tolist()
     ]
 
@@ -191,16 +339,20 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
 def _lateness_ns(t_ns: Times, stamps: Times) -> Times | None:
     """How much later each segment came than its sender stamped it, but for a constant.
 
-    None without timestamps, or if the tick of the sender's clock is not clear.
+    None without timestamps, or if the tick of the sender's clock is not clear: by the right one, the least
+    late segments of both halves are as late. (What waits at the end makes the pace of all too slow.)
     """
     if (stamps < 0).any():
         return None
     since = (stamps - stamps[0] + 2**31) % 2**32 - 2**31
-    ticks, span_ns = int(since[-1]), int(t_ns[-1] - t_ns[0])
-    if ticks < _LEAST_TICKS or span_ns <= 0:
+    half = len(t_ns) // 2
+    if not half or int(since[-1]) < _LEAST_TICKS:
         return None
-    pace_ns = span_ns / ticks
-    tick_ns = int(_TICKS_NS[np.argmin(np.abs(np.log(_TICKS_NS / pace_ns)))])
-    if abs(pace_ns - tick_ns) > _OFF * tick_ns:
-        return None
-    return np.asarray(t_ns - t_ns[0] - since * tick_ns, dtype=np.int64)
+    found, least = None, _OFF
+    for tick_ns in _TICKS_NS.tolist():
+        late = np.asarray(t_ns - t_ns[0] - since * tick_ns, dtype=np.int64)
+        first, second = int(np.argmin(late[:half])), half + int(np.argmin(late[half:]))
+        off = abs(int(late[second] - late[first])) / max(int(t_ns[second] - t_ns[first]), 1)
+        if off < least:
+            found, least = late, off
+    return found

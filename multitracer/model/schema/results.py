@@ -16,6 +16,7 @@ IDLE_CAUSES = (
     "recovery_stall",
     "power_save",
     "probe_rtt",
+    "stalled_path",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")

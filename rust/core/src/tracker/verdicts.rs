@@ -58,6 +58,9 @@ impl Sender {
                 None if kind == AckKind::Advance && ack > timeout.seq => {
                     timeout.answer(segment.t_ns, segment.record, ts_ecr, brought.reports(timeout.seq));
                 }
+                // F-RTO ends where the first ACK is a duplicate: others of the same flight were missing, whatever became of
+                // this one (RFC 5682 section 2.1, step 2a).
+                None if kind == AckKind::Duplicate && brought.dsack.is_none() => timeout.settled = true,
                 None => {}
                 // F-RTO, second step (RFC 5682 section 2.1): the next ACK, if only the head was sent again.
                 Some(_) if !timeout.settled => {

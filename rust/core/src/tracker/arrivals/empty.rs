@@ -43,6 +43,11 @@ impl Sender {
         Some(books.unseen())
     }
 
+    /// Whether any was left out by now, if the identifications turn out to count.
+    pub(in crate::tracker) fn left_out(&self) -> bool {
+        self.books.as_ref().is_some_and(|books| books.unseen()[0] > 0)
+    }
+
     /// Whether the stack may be one that numbers the packets of each socket. One that numbers those of the host, as
     /// Windows does, leaves out what its other connections sent, and these may acknowledge at the same pace.
     fn numbers_each_socket(&self) -> bool {

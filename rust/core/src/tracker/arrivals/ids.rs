@@ -76,7 +76,7 @@ impl Ids {
     }
 
     /// Packets that so many bytes take.
-    pub(super) fn packets_of(&self, bytes: i64, timestamps: bool) -> i64 {
+    pub(in crate::tracker) fn packets_of(&self, bytes: i64, timestamps: bool) -> i64 {
         if bytes <= i64::from(self.limit()) {
             return 1;
         }

@@ -6,7 +6,7 @@
 use super::half::{HOST_NS, Halves};
 use super::limits::{INITIAL, Wait};
 use super::line::{Heard, Line};
-use super::refused::Refused;
+use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
@@ -33,6 +33,8 @@ pub(super) struct Circumstances {
     pub unit: i64,
     pub recovering: bool,
     pub sent: u32,
+    /// Packets that the data segment before it took, and so many identifications.
+    pub packets: i64,
 }
 
 /// Pauses of one direction.
@@ -51,6 +53,7 @@ pub(super) struct Gaps {
     /// Of the last data segment: the buffer was empty behind it, as its PSH says; its payload.
     pushed: bool,
     length: u32,
+    id: u16,
     /// Whether any segment had PSH, and how many had none.
     pushes: bool,
     unpushed: u32,
@@ -68,6 +71,8 @@ pub(super) struct Gaps {
     schedule: Schedule,
     /// What of the application's time no end of a write shows, only that nothing was in flight.
     unmarked_ns: i64,
+    /// What of it had identifications left out at its end: those of segments that were sent in it and never came.
+    left_out_ns: i64,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
@@ -87,6 +92,7 @@ impl Fields for Gaps {
             stamped,
             pushed,
             length,
+            id,
             pushes,
             unpushed,
             una,
@@ -99,15 +105,16 @@ impl Fields for Gaps {
             refused,
             schedule,
             unmarked_ns,
+            left_out_ns,
             held_at,
             network_before_ns,
             window_known,
             heard,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, pushes, unpushed);
+        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -119,6 +126,9 @@ impl Gaps {
         let took_ns = segment.t_ns.saturating_sub(first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
+        if !by_link && own.left_out() {
+            self.left_out_ns = took_ns;
+        }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         (self.una, self.edge) = (own.snd_una, -1);
         self.high = end;
@@ -136,7 +146,7 @@ impl Gaps {
         self.pushed = segment.has(flags::PSH);
         self.pushes |= self.pushed;
         self.unpushed += u32::from(!self.pushed);
-        self.length = segment.length;
+        (self.length, self.id) = (segment.length, segment.ip_id);
     }
 
     /// An ACK passes.
@@ -153,6 +163,11 @@ impl Gaps {
         if ack >= self.recover {
             self.recover = high;
         }
+    }
+
+    /// Payload of the last data segment.
+    pub fn length(&self) -> u32 {
+        self.length
     }
 
     /// Whether all that was sent is acknowledged.
@@ -198,7 +213,7 @@ impl Gaps {
         now: &Circumstances,
         halves: &Halves,
     ) -> bool {
-        let Circumstances { una, unit, recovering, sent } = *now;
+        let Circumstances { una, unit, recovering, sent, packets } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
         let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         // What it knew when it sent the segment before; it cannot have sent beyond the edge it knew.
@@ -309,6 +324,10 @@ impl Gaps {
                 drained_ns.map_or(rest_ns, |at_ns| rest_ns - t_ns.saturating_sub(at_ns).min(rest_ns));
             self.spend(Wait::Drain, under_way_ns);
             self.spend(Wait::Application, rest_ns - under_way_ns);
+            let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);
+            if seq == high && (1..refused::FAR).contains(&left_out) {
+                self.left_out_ns = self.left_out_ns.saturating_add(rest_ns - under_way_ns);
+            }
             if !(self.pushed && short) {
                 self.unmarked_ns = self.unmarked_ns.saturating_add(rest_ns - under_way_ns);
             }
@@ -428,6 +447,11 @@ impl Gaps {
     /// What of the application's time may be that of a queue before this point, if there is one: no write ended there.
     pub fn unmarked_ns(&self) -> i64 {
         self.unmarked_ns
+    }
+
+    /// What of the application's time ended with identifications left out, though everything came in order.
+    pub fn left_out_ns(&self) -> i64 {
+        self.left_out_ns
     }
 
     /// Segments that the sender's own queue refused, at least; `None` where nothing shows it.

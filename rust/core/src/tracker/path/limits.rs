@@ -3,6 +3,7 @@
 use super::report::mean_rate;
 use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
+use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
 /// What a sender waits for between two data segments.
@@ -149,6 +150,13 @@ impl Limits {
         let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
         let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
         spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
+        if !repaired(sender) {
+            // What looked like a recovery is what the sender waited for anyway.
+            let [window, network] = [Wait::Window, Wait::Network].map(|wait| spent[wait as usize]);
+            let to = if window > network { Wait::Window } else { Wait::Network };
+            let looked_ns = std::mem::take(&mut spent[Wait::Recovery as usize]);
+            spent[to as usize] = spent[to as usize].saturating_add(looked_ns);
+        }
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
         let shared = link.map_or(0.0, Link::full_share);
@@ -169,6 +177,12 @@ impl Limits {
             let left_ns = (unmarked_ns - paused_ns).max(0);
             spent[Wait::Application as usize] -= left_ns;
             spent[Wait::Unknown as usize] = spent[Wait::Unknown as usize].saturating_add(left_ns);
+        }
+        // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
+        if sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
+            let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
+            spent[Wait::Application as usize] -= left_ns;
+            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);
         }
         let at = |wait: Wait| spent[wait as usize] as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
@@ -241,6 +255,15 @@ impl Limits {
         let total_ns = self.total_ns();
         self.ns.map(|ns| if total_ns > 0.0 { ns / total_ns } else { 0.0 })
     }
+}
+
+/// Whether anything was sent again that may have been lost. Duplicate ACKs tell of reordering as well, and a tail loss
+/// probe of what had arrived repairs nothing (RFC 8985 section 7.4).
+fn repaired(sender: &Sender) -> bool {
+    let counts = sender.retransmission_counts();
+    let again: u64 = counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize];
+    let probes = counts[Cause::TailLossProbe as usize] + counts[Cause::UnneededProbe as usize];
+    again > probes || sender.needless() < again
 }
 
 /// How long the handshake took: from SYN to SYN+ACK and from that to the ACK, which is a whole round trip wherever

@@ -256,7 +256,8 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let recovering = own.state != super::State::Open;
     let unit = full_segment(own);
     let Some(path) = &mut own.path else { return false };
-    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments };
+    let packets = own.ids.packets_of(i64::from(path.gaps.length()), segment.options.timestamps.is_some());
+    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets };
     let waited = path.gaps.judge(segment, seq, &now, &path.halves);
     if waited {
         path.trains.cut();

@@ -15,7 +15,7 @@ const RUNS: u32 = 8;
 const PART: f64 = 0.75;
 
 /// More identifications than a sender's largest write becomes packets, many times over: another counter.
-const FAR: u16 = 4096;
+pub(super) const FAR: u16 = 4096;
 
 /// Segments of one direction that a timer sent alone.
 #[derive(Debug, Clone, Default)]

@@ -109,8 +109,7 @@ def from_captures(
         if one.kind == _OPENING:
             claims.append(Claim(min(opening, one.cost_s), max(one.cost_s - opening, 0.0)))
         elif one.kind == "standstill" and not one.chains:
-            flows = [known for entry in carrying if (known := flow(entry)) is not None]
-            open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in flows)
+            open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
             claims.append(Claim(one.cost_s, open_s=open_s))
         elif one.chains and one.kind not in _WITH_LOSS:
             claims.append(_claim(one, chains))

@@ -105,6 +105,8 @@ def test_connections_are_those_of_the_capture(
                 assert value is None or abs(value["mean_ns"] - told["mean_ns"]) <= STEP_NS
             elif name == "path":
                 _near(json.loads(value), json.loads(told), name)
+            elif name == "loss_records":
+                assert len(value) == len(told), name  # lines of the one, packets of the other
             elif name.endswith("_ns"):
                 assert value == told or abs(value - told) <= STEP_NS // 2, name
             else:

@@ -594,6 +594,16 @@ def stood(length_s: float, *, before: bool = False) -> list[Object]:
     return [one]
 
 
+@pytest.mark.parametrize(
+    ("stalled", "words"), [(False, "(median; 95th percentile 890 ms)"), (True, "(median)")]
+)
+def test_what_waited_for_the_end_of_a_stall_is_no_part_of_a_queue(stalled: bool, words: str) -> None:
+    facts = {"bandwidth": 0.95, "full": 0.95, "rate": 1e7, "queue": (123.0, 890.0), "base": 5.0}
+    one = entry(**facts, standstills=stood(0.9) if stalled else [])
+    (text,) = (one.text for one in sentences([one]) if "queue" in one.text)
+    assert f"added 123 ms {words} to a base RTT of 5 ms" in text
+
+
 def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_for() -> None:
     facts = {"bandwidth": 0.5, "loss_recovery": 0.45, "full": 0.5, "lost": (3, 0), "unknown": 0.05}
     first, *rest = sentences([entry(**facts, standstills=stood(9.0))])

@@ -184,7 +184,7 @@ def rtt_cell(found: Object) -> str:
     usual = usual_rtt(found)
     if usual is None:
         return ""
-    return f"{'>= ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
+    return f"{'min ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:
@@ -247,7 +247,9 @@ def bottleneck(connection: Object) -> str:
     queue = shown_queue(connection)
     if queue is not None:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
-        parts.append(f"queueing delay median {median}, 95th percentile {p95}")
+        # Where the path stalled, the percentile may be that of packets that waited for its end.
+        tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
+        parts.append(f"queueing delay median {median}{tail}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)

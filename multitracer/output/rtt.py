@@ -82,7 +82,7 @@ class UsualRtt:
     ----------
     ms : float
     of : str
-        ``median``; ``mean``, of the data's side at the sender's capture; ``least``, a lower bound.
+        ``median``; ``mean``, of the data's side at the sender's capture; ``least``, the smallest measured.
     low_ms, high_ms : float or None
         The smallest, and the 95th percentile of a median or the largest of a mean.
     """

@@ -151,9 +151,10 @@ def _usual(flows: list[Flow]) -> Flow:
 
 
 def queue_words(flow: Flow) -> str:
-    """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``."""
+    """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``.
+
+    Where the path stalled, the percentile may be that of packets that waited for its end: the median alone.
+    """
     median, p95 = flow.queue_ms or (0.0, 0.0)
-    return (
-        f" added {from_ms(median)} (median; 95th percentile {from_ms(p95)}) to a base RTT of "
-        f"{from_ms(flow.base_rtt_ms or 0.0)}"
-    )
+    tail = "" if flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
+    return f" added {from_ms(median)} (median{tail}) to a base RTT of {from_ms(flow.base_rtt_ms or 0.0)}"

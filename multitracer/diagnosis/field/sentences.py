@@ -148,8 +148,8 @@ def _slow_start(group: Group) -> str:
 def _standstill(group: Group) -> str:
     lengths_s = [length_s for flow in group.flows for length_s in flow.stalls_s]
     longer = sum(lengths_s) < _PROVEN * sum(silent_s for flow in group.flows for silent_s in flow.silences_s)
-    most = "" if longer else f", at most {duration(max(lengths_s))} at once"
-    times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{most}"
+    longest = "" if longer else f", the longest for about {duration(max(lengths_s))}"
+    times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{longest}"
     least = "at least " if longer else ""
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"

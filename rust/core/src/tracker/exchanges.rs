@@ -48,7 +48,7 @@ impl Exchanges {
     /// A segment of `direction` with new data up to `end` passes, which acknowledges up to `ack`.
     pub(super) fn send(&mut self, direction: usize, t_ns: i64, ack: i64, end: i64) {
         if usize::from(self.last) != direction {
-            let of_request = self.runs % 2 == 0;
+            let of_request = self.runs.is_multiple_of(2);
             let wait_ns = &mut self.waits_ns[usize::from(of_request)];
             *wait_ns = wait_ns.saturating_add(t_ns.saturating_sub(self.last_ns).max(0));
             self.in_turn += u32::from(ack >= self.end);

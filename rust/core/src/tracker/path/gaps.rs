@@ -4,8 +4,8 @@
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
 use super::half::{HOST_NS, Halves};
+use super::known::Known;
 use super::limits::{INITIAL, Wait};
-use super::line::{Heard, Line};
 use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
 use super::writes::Writes;
@@ -57,10 +57,8 @@ pub(super) struct Gaps {
     /// Whether any segment had PSH, and how many had none.
     pushes: bool,
     unpushed: u32,
-    /// What the sender knew when it sent the last: cumulative ACK and right edge (-1: unknown).
-    una: i64,
-    edge: i64,
-    line: Line,
+    /// What the sender knew when it sent the last.
+    known: Known,
     /// Usual distance of segments, and how much was in flight lately at most.
     usual_ns: i64,
     peak: i64,
@@ -95,9 +93,7 @@ impl Fields for Gaps {
             id,
             pushes,
             unpushed,
-            una,
-            edge,
-            line,
+            known,
             usual_ns,
             peak,
             recover,
@@ -113,8 +109,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
-        walk_over!(walk: una, edge, line);
-        walk_over!(walk: usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns, window_known, heard);
     }
 }
 
@@ -130,7 +125,7 @@ impl Gaps {
             self.left_out_ns = took_ns;
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
-        (self.una, self.edge) = (own.snd_una, -1);
+        self.known.begin(own.snd_una);
         self.high = end;
         self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
     }
@@ -153,7 +148,7 @@ impl Gaps {
     #[inline(always)]
     pub fn hear(&mut self, segment: &Segment, ack: i64, edge: i64, half_ns: i64) {
         let ts_val = segment.options.timestamps.map_or(0, |(val, _)| val);
-        self.line.push(segment.t_ns, ack, edge, ts_val, half_ns);
+        self.known.line.push(segment.t_ns, ack, edge, ts_val, half_ns);
         self.heard = true;
         self.window_known |= edge >= 0;
     }
@@ -218,11 +213,11 @@ impl Gaps {
         let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         // What it knew when it sent the segment before; it cannot have sent beyond the edge it knew.
         let now_ns = halves.near_now_ns();
-        self.advance(before_ns, now_ns, self.stamped.then_some(self.last_ecr), |_, _| {});
-        while self.edge >= 0 && high > self.edge && self.line.front().is_some() {
-            self.hear_next();
+        self.known.advance(before_ns, now_ns, self.stamped.then_some(self.last_ecr), |_, _| {});
+        while self.known.edge >= 0 && high > self.known.edge && self.known.line.front().is_some() {
+            self.known.hear_next();
         }
-        let in_flight = (high - self.una).max(0);
+        let in_flight = (high - self.known.una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
         let length = i64::from(self.length);
@@ -230,26 +225,27 @@ impl Gaps {
         let partial = unit > 0 && length != unit && length % unit != 0;
         // What fills the window to its edge ended there, and not where the application's data did. Where it is not known which
         // edge the sender knew, what full segments leave of a window shows it.
-        let filled =
-            self.edge >= 0 && (self.edge - high < unit || partial && (self.edge - self.una) % unit == length);
+        let filled = self.known.edge >= 0
+            && (self.known.edge - high < unit
+                || partial && (self.known.edge - self.known.una) % unit == length);
         let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
-        let open = self.edge < 0 || self.edge - high >= 3 * unit.max(1);
+        let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
         if orderly && open && gap_ns <= halves.slack_ns {
-            self.advance(t_ns, now_ns, echoed, |_, _| {});
+            self.known.advance(t_ns, now_ns, echoed, |_, _| {});
             self.spend(Wait::Network, gap_ns);
             return written;
         }
         let near_ns = halves.near_ns();
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
-        let third = ((self.edge - self.una) / 3).min(3 * unit);
+        let third = ((self.known.edge - self.known.una) / 3).min(3 * unit);
         let need = i64::from(segment.length).min(unit).max(third).max(1);
         let room = |edge: i64| edge < 0 || edge - high >= need;
-        let mut opened_ns = room(self.edge).then_some(before_ns);
-        let mut drained_ns = (self.una >= high).then_some(before_ns);
+        let mut opened_ns = room(self.known.edge).then_some(before_ns);
+        let mut drained_ns = (self.known.una >= high).then_some(before_ns);
         let mut prompted_ns = i64::MIN;
-        self.advance(t_ns, now_ns, echoed, |una, (at_ns, edge)| {
+        self.known.advance(t_ns, now_ns, echoed, |una, (at_ns, edge)| {
             let at_ns = at_ns.saturating_add(near_ns).clamp(before_ns, t_ns);
             if opened_ns.is_none() && room(edge) {
                 opened_ns = Some(at_ns);
@@ -268,7 +264,7 @@ impl Gaps {
         if short && self.pushed && seq >= high {
             let reaction_ns =
                 if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
-            if gap_ns > reaction_ns && !self.prompted(at, reaction_ns) {
+            if gap_ns > reaction_ns && !self.known.prompted(at, reaction_ns) {
                 self.schedule.write(t_ns, high, &self.spent_ns);
             }
         }
@@ -305,11 +301,11 @@ impl Gaps {
         }
         let slack_ns = halves.slack_ns;
         let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
-        let prompted = self.prompted(at, slack_ns);
+        let prompted = self.known.prompted(at, slack_ns);
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !short && self.pushes;
         // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
-        let first_flight = self.edge < 0 && rest_ns <= 4 * self.usual_ns;
+        let first_flight = self.known.edge < 0 && rest_ns <= 4 * self.usual_ns;
         let late = rest_ns > slack_ns && !first_flight;
         let application = if !late || more {
             false
@@ -339,20 +335,6 @@ impl Gaps {
         application || written
     }
 
-    /// Whether an ACK released what passes `at` a time, within so long: the last that its sender is known to have heard, or,
-    /// close to the sender, where what the handshake took is more than the half, one that passed just before.
-    #[inline(always)]
-    fn prompted(&self, at: (i64, i64, i64, Option<u32>), slack_ns: i64) -> bool {
-        let (t_ns, prompted_ns, near_ns, echoed) = at;
-        let known = |heard: &Heard| echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
-        prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
-            || near_ns <= slack_ns
-                && self
-                    .line
-                    .front()
-                    .is_some_and(|heard| known(heard) && t_ns.saturating_sub(heard.t_ns) <= slack_ns)
-    }
-
     /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where
     /// they queue, more of them may wait to be sent.
     fn writes_each(&self, sent: u32, unit: i64, halves: &Halves) -> bool {
@@ -367,7 +349,7 @@ impl Gaps {
     /// the network seemed to take is its time then.
     #[inline(always)]
     fn written(&mut self, short: bool) -> bool {
-        self.writes.pause(self.una, self.high);
+        self.writes.pause(self.known.una, self.high);
         if !(short && self.pushed) {
             return false;
         }
@@ -396,47 +378,12 @@ impl Gaps {
 
     #[cfg(test)]
     pub fn fill(&mut self) {
-        self.line.fill();
+        self.known.line.fill();
     }
 
     fn spend(&mut self, wait: Wait, ns: i64) {
         self.spent_ns[wait as usize] = self.spent_ns[wait as usize].saturating_add(ns);
         self.counts[wait as usize] = self.counts[wait as usize].saturating_add(1);
-    }
-
-    #[inline(always)]
-    fn hear_next(&mut self) {
-        if let Some(heard) = self.line.front() {
-            (self.una, self.edge) = (self.una.max(heard.ack), self.edge.max(heard.edge));
-            self.line.pop();
-        }
-    }
-
-    /// What the sender had heard when it sent what passes at a time. The timestamp that it echoes tells: all before
-    /// that one; of those with the same one (they have ticks of a millisecond, mostly), and without timestamps of
-    /// all, those that passed a half round trip before.
-    #[inline(always)]
-    fn advance(
-        &mut self,
-        t_ns: i64,
-        half_ns: i64,
-        echoed: Option<u32>,
-        mut each: impl FnMut(i64, (i64, i64)),
-    ) {
-        let until_ns = t_ns.saturating_sub(half_ns);
-        while let Some(heard) = self.line.front() {
-            let known = match echoed.map(|ecr| heard.ts_val.wrapping_sub(ecr) as i32) {
-                Some(..0) => heard.t_ns <= t_ns,
-                Some(1..) => false,
-                Some(0) | None => heard.t_ns <= until_ns,
-            };
-            if !known {
-                break;
-            }
-            let at_ns = heard.t_ns;
-            self.hear_next();
-            each(self.una, (at_ns, self.edge));
-        }
     }
 
     /// The last data has passed: how long it was under way until its ACK.

@@ -5,6 +5,7 @@ mod clock;
 mod gaps;
 mod half;
 mod histogram;
+mod known;
 mod limits;
 mod line;
 mod paces;

@@ -243,9 +243,9 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "reported"), sender.needless())?;
     d.set_item(intern!(py, "zero_windows"), totals.zero_windows)?;
     d.set_item(intern!(py, "window_updates"), totals.window_updates)?;
-    let (closures, [longest_ns, total_ns]) =
-        sender.closures().map_or((0, [0; 2]), |closures| (closures.count, closures.lengths_ns()));
-    d.set_item(intern!(py, "window_closures"), (closures, longest_ns, total_ns))?;
+    let closures = sender.closures();
+    let [longest_ns, total_ns] = closures.lengths_ns();
+    d.set_item(intern!(py, "window_closures"), (closures.count, longest_ns, total_ns))?;
     d.set_item(intern!(py, "loss_records"), sender.loss_records())?;
     d.set_item(intern!(py, "unfinished"), unfinished_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "ece"), totals.ece)?;

@@ -309,10 +309,10 @@ fn push_unfinished(out: &mut String, connection: &Connection, direction: usize, 
 }
 
 /// How often, and for how long, the receiver closed its window.
-fn push_closures(out: &mut String, closures: Option<&Closures>) {
-    let (count, [longest_ns, total_ns]) = closures.map_or((0, [0; 2]), |one| (one.count, one.lengths_ns()));
+fn push_closures(out: &mut String, closures: Closures) {
+    let [longest_ns, total_ns] = closures.lengths_ns();
     out.push_str(",\n      \"window_closures\": {\n        \"count\": ");
-    push_int(out, i64::from(count));
+    push_int(out, i64::from(closures.count));
     out.push_str(",\n        \"longest_s\": ");
     push_rounded(out, longest_ns as f64 / 1e9, 6);
     out.push_str(",\n        \"total_s\": ");

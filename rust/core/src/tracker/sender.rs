@@ -208,8 +208,8 @@ impl Sender {
     }
 
     /// How often its own window was closed.
-    pub fn closures(&self) -> Option<&Closures> {
-        self.closures.as_deref()
+    pub fn closures(&self) -> Closures {
+        self.closures.as_deref().copied().unwrap_or_default()
     }
 
     /// When the first of the data that is not acknowledged was first sent.

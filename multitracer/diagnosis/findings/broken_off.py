@@ -70,8 +70,11 @@ def _timed_out(m: Timeline, ended: list[Summary], of: int, answer: str) -> Findi
     shown = [entry["unfinished"] for entry in ended]
     timeouts = sum(one["timeouts"] for one in shown)
     text = f"{_never(ended, of)}, and {several(timeouts, 'timeout')} brought {answer}"
-    records = sorted(record for one in shown for record in one["records"])
-    evidence = () if m.snd is None else tuple((m.sources[m.snd].path, record) for record in records)
+    # Each by the capture that counts its connection.
+    records = sorted(
+        (record, entry["source"]) for entry in ended for record in entry["unfinished"]["records"]
+    )
+    evidence = () if m.snd is None else tuple((m.sources[source].path, record) for record, source in records)
     command = plot_command(m, min(one["first"] for one in shown), max(one["last"] for one in shown))
     return Finding(text, 0.0, "unfinished", command, evidence[:MOST_EVIDENCE])
 

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
@@ -183,9 +184,9 @@ class OnDemand(Mapping[str, T], Generic[T]):
         self._names = names
         self._made = made
 
+    @abstractmethod
     def make(self, name: str) -> T:
         """The value of a name that has none yet."""
-        raise NotImplementedError
 
     def __getitem__(self, name: str) -> T:
         if name not in self._names:

@@ -105,6 +105,15 @@ def test_a_standstill_within_a_recovery(tmp_path: Path, again_ms: float) -> None
     assert ("stalled for 600 ms" in found) == (again_ms == 0)
 
 
+def stamped(talk: Conversation, flight: int, t_ms: float, sent_ms: float, echo_ms: float) -> None:
+    """Four segments that come from `t_ms` on, with the timestamps of `sent_ms`, each answered at once."""
+    for at in range(4):
+        seq = 1 + (flight * 4 + at) * SIZE
+        stamps = talk._stamps(sent_ms + at, echo_ms)
+        talk.segment(t_ms + at, True, seq, 1, 0, bytes(SIZE), options=stamps)
+        talk.ack(t_ms + at + 0.05, seq + SIZE, echo_ms=sent_ms + at)
+
+
 @pytest.mark.parametrize("waits", ["path", "sender"])
 def test_a_receivers_capture_tells_a_path_from_a_sender_by_timestamps(tmp_path: Path, waits: str) -> None:
     talk, t_ms = Conversation(timestamps=True), 200.0
@@ -114,12 +123,7 @@ def test_a_receivers_capture_tells_a_path_from_a_sender_by_timestamps(tmp_path: 
         if number == 5:
             t_ms += 900
             sent_ms = sent_ms if waits == "path" else t_ms - 25
-        for at in range(4):
-            seq = 1 + (number * 4 + at) * SIZE
-            talk.segment(
-                t_ms + at, True, seq, 1, 0, bytes(SIZE), options=talk._stamps(sent_ms + at, t_ms - 50)
-            )
-            talk.ack(t_ms + at + 0.05, seq + SIZE, echo_ms=sent_ms + at)
+        stamped(talk, number, t_ms, sent_ms, t_ms - 50)
         t_ms += RTT_MS + 5
     found = told(analysed(tmp_path, talk), "standstill")
     assert ("before this capture, or the sender's host, stalled for 952 ms" in found) == (waits == "path")
@@ -339,12 +343,7 @@ def test_a_standstill_before_the_capture_at_the_end(tmp_path: Path, last: int) -
     for number in range(last + 1):
         sent_ms = t_ms - 25
         t_ms += 400 if number == last else 0
-        for at in range(4):
-            seq = 1 + (number * 4 + at) * SIZE
-            talk.segment(
-                t_ms + at, True, seq, 1, 0, bytes(SIZE), options=talk._stamps(sent_ms + at, sent_ms - 50)
-            )
-            talk.ack(t_ms + at + 0.05, seq + SIZE, echo_ms=sent_ms + at)
+        stamped(talk, number, t_ms, sent_ms, sent_ms - 50)
         t_ms += RTT_MS + 5
     (one,) = stood(tmp_path, talk)
     assert one["length_s"] == pytest.approx(0.452, abs=0.001)

@@ -232,8 +232,10 @@ def answers(
         An unknown name.
     """
     known = registry.analyzers()
-    asked = [name for name in known if name not in without] if only is None else list(only)
-    wanted = [name for name in asked if arises(known, name, measurement)] if only is None else asked
+    if only is None:
+        wanted = [name for name in known if name not in without and arises(known, name, measurement)]
+    else:
+        wanted = list(only)
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")

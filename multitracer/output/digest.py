@@ -37,9 +37,9 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
 
     repeating, sending = [], []
     for place, one in enumerate(connections):
-        timeouts, again = one["timeouts"]["total"], one["retransmissions"]["total"]
-        if timeouts + again > 0:
-            repeating.append((-timeouts, -again, place))
+        worst = severity(one)
+        if any(worst):
+            repeating.append((*worst, place))
         if one["bytes"]["unique"] > 0:
             sending.append((-one["bytes"]["unique"], place))
     return {
@@ -56,6 +56,11 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         "worst": [place for *_, place in sorted(repeating)[:most]],
         "largest": [place for _, place in sorted(sending)[:most]],
     }
+
+
+def severity(entry: Object) -> tuple[int, int]:
+    """The order of connections, the worst first: by their timeouts, then by their retransmissions."""
+    return -entry["timeouts"]["total"], -entry["retransmissions"]["total"]
 
 
 LIMITS = (

@@ -14,6 +14,7 @@ from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import severity
 
 Object = Mapping[str, Any]
 
@@ -98,7 +99,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
 def _with_losses(m: Timeline, found: list[Finding], entries: Sequence[Object]) -> list[Finding]:
     """Some packets behind what is said of losses, of the worst connections: a summary has no chains."""
     place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
-    worst = sorted((one for one in entries if one["loss_records"]), key=_severity)[:MOST_EVIDENCE]
+    worst = sorted((one for one in entries if one["loss_records"]), key=severity)[:MOST_EVIDENCE]
     if place is None or not worst:
         return found
     each = max(MOST_EVIDENCE // len(worst), 1)
@@ -106,11 +107,6 @@ def _with_losses(m: Timeline, found: list[Finding], entries: Sequence[Object]) -
         (m.sources[one["source"]].path, record) for one in worst for record in one["loss_records"][:each]
     )
     return [*found[:place], replace(found[place], evidence=evidence), *found[place + 1 :]]
-
-
-def _severity(entry: Object) -> tuple[int, int]:
-    """The order of connections by what they lost, the worst first."""
-    return -entry["timeouts"]["total"], -entry["retransmissions"]["total"]
 
 
 def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Flags, Times
 from multitracer.layers.tcp.transit import data_at, valid_acks
+from multitracer.model.arrays.unique import among
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
@@ -315,7 +316,7 @@ def _retransmissions(data: Table, ends: Times, needless: Sequence[int]) -> Table
     """Second copies, and what fills a gap: its first copy was lost before it came to this capture."""
     late = data["seq"] < np.concatenate([[0], ends[:-1]])
     again = data.where((data["duplicate"] > 0) | late)
-    return again.where(~np.isin(again["record"], np.asarray(needless, dtype=np.int64)))
+    return again.where(~among(again["record"], np.asarray(needless, dtype=np.int64)))
 
 
 def _before(data: Table, base_ns: int) -> list[Standstill]:

@@ -51,14 +51,14 @@ impl Sender {
         if self.books.is_some() && (segment.length == 0 || self.history.is_none()) {
             self.note_ask(segment.t_ns);
         }
-        AckOutcome { kind: AckKind::Advance, rtt_ns }
+        AckOutcome { kind: AckKind::Advance, rtt_ns, sack_rtt_ns: None }
     }
 
     /// The same with data that acknowledges nothing new.
     #[inline]
     fn on_data_only(&mut self, segment: &Segment) -> AckOutcome {
         self.note_ack(segment, false);
-        AckOutcome { kind: AckKind::Repeat, rtt_ns: None }
+        AckOutcome { kind: AckKind::Repeat, ..AckOutcome::default() }
     }
 
     #[inline]
@@ -82,7 +82,7 @@ impl Sender {
         let fack = self.sacked.highest().unwrap_or(i64::MIN);
         let sacked_ns = self.on_sack(segment, ack, fack, &mut brought);
         let fresh_sack = brought.fresh_sack;
-        let sack_rtt_ns = sacked_ns.map(|sent_ns| t_ns - sent_ns);
+        let sack_rtt_ns = sacked_ns.map(|(first_ns, _)| t_ns - first_ns);
         let window_changed = self.last_window_raw.is_some_and(|last| last != segment.window);
         let control = segment.flags & CONTROL != 0;
         let out_before = self.segments_before(segment, ack);
@@ -112,6 +112,7 @@ impl Sender {
         if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
             self.sample_by_sack(t_ns, rtt_ns);
         }
+        outcome.sack_rtt_ns = sacked_ns.map(|(_, last_ns)| t_ns - last_ns);
         let advanced = outcome.kind == AckKind::Advance;
         let duplicate =
             out_before.is_some_and(|out| self.count_duplicates(segment, brought.state, advanced, out));

@@ -219,7 +219,7 @@ impl Connection {
             if sent.acks_lost {
                 peer.answered_after_lost_acks(segment);
             }
-            path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns);
+            path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns.or(acked.sack_rtt_ns));
         }
         Row {
             direction: direction as u8,

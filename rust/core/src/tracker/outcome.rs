@@ -125,7 +125,10 @@ pub struct SendOutcome {
 #[allow(missing_docs)]
 pub struct AckOutcome {
     pub kind: AckKind,
+    /// The round-trip time that it measures by what it acknowledges cumulatively (Karn's rule holds).
     pub rtt_ns: Option<i64>,
+    /// The same by what it acknowledges selectively, of what was sent once (Linux `tcp_sacktag_one`).
+    pub sack_rtt_ns: Option<i64>,
 }
 
 /// Totals of one direction.

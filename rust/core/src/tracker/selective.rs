@@ -7,8 +7,8 @@ use super::verdicts::Brought;
 use crate::segment::Segment;
 
 impl Sender {
-    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883): when the first of what is newly known to have arrived
-    /// was sent, if it was sent once. `fack` is the end of what was selectively acknowledged before.
+    /// SACK blocks (RFC 2018) and duplicate SACK (RFC 2883): when the first and the last of what is newly known to have
+    /// arrived were sent, of what was sent once. `fack` is the end of what was selectively acknowledged before.
     #[inline]
     pub(super) fn on_sack(
         &mut self,
@@ -16,16 +16,22 @@ impl Sender {
         ack: i64,
         fack: i64,
         brought: &mut Brought,
-    ) -> Option<i64> {
+    ) -> Option<(i64, i64)> {
         if segment.options.sack_count == 0 { None } else { self.on_blocks(segment, ack, fack, brought) }
     }
 
-    fn on_blocks(&mut self, segment: &Segment, ack: i64, fack: i64, brought: &mut Brought) -> Option<i64> {
+    fn on_blocks(
+        &mut self,
+        segment: &Segment,
+        ack: i64,
+        fack: i64,
+        brought: &mut Brought,
+    ) -> Option<(i64, i64)> {
         let space = self.space?;
         let blocks = segment.options.sack_blocks();
         self.totals.sack_segments += 1;
         let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
-        let (mut fresh, mut first_sent_ns) = (false, None::<i64>);
+        let (mut fresh, mut sent_ns) = (false, None::<(i64, i64)>);
         let (in_loss, size, mut late) = (self.state == State::Loss, self.segment_size(), i64::MAX);
         let mut outer = None::<(i64, i64)>;
         for (index, &(left, right)) in blocks.iter().enumerate().rev() {
@@ -59,8 +65,8 @@ impl Sender {
                             history.answer_by_sack(retransmissions, segment, run);
                         }
                     } else {
-                        first_sent_ns =
-                            Some(first_sent_ns.map_or(run.last_ns, |first| first.min(run.last_ns)));
+                        let (first, last) = sent_ns.unwrap_or((run.last_ns, run.last_ns));
+                        sent_ns = Some((first.min(run.last_ns), last.max(run.last_ns)));
                     }
                 });
             }
@@ -70,7 +76,7 @@ impl Sender {
         if judged {
             self.reordered(late, fack);
         }
-        first_sent_ns
+        sent_ns
     }
 
     /// Data that was sent once, from `late` on, arrived behind what lies below `fack` (`tcp_check_sack_reordering`).

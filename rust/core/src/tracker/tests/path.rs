@@ -343,6 +343,33 @@ fn neither_a_pause_nor_a_tick_is_a_round_trip() {
     assert!(median_ns < 100e3 && p95_ns < 100e3, "{median_ns} {p95_ns}");
 }
 
+/// While a lost segment is missing, SACK blocks measure what waits behind the others (as in Linux): nothing else does.
+#[test]
+fn loss_recovery_measures_the_queue() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for place in 0..20 {
+        talk.data(200 + 5 * place, 1 + 1000 * place, 1000);
+    }
+    for place in 0..20 {
+        talk.ack(300 + 5 * place, 1001 + 1000 * place, &[]);
+    }
+    // The queue has grown to 80 ms; the first segment is lost, and comes again behind all others.
+    for place in 20..80 {
+        talk.data(400 + 2 * (place - 20), 1 + 1000 * place, 1000);
+    }
+    for place in 21..80 {
+        talk.ack(580 + 2 * (place - 20), 20_001, &[(21_001, 1001 + 1000 * place)]);
+    }
+    talk.data(700, 20_001, 1000);
+    talk.ack(880, 80_001, &[]);
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    assert_eq!(found.base_ns, Some(100 * MS));
+    let median_ns = found.median_ns.expect("a capture at the sender");
+    assert!((160e6..190e6).contains(&median_ns), "{median_ns}");
+}
+
 /// Away from the sender, the half toward it is not known to be what it was in the handshake.
 #[test]
 fn without_timestamps_only_the_sender_shows_the_whole() {

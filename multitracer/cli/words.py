@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.receivers import part_full
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
-from multitracer.output.losses import loss_bounds
+from multitracer.output.losses import loss_bounds, needless_prefix
 from multitracer.output.rtt import beside_sender, path_rtt, shown_queue, usual_rtt
 
 Object = Mapping[str, Any]
@@ -206,8 +206,11 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
     text = ", ".join(part for part in parts if part)
     if needless := connection.get("needless_retransmissions"):
-        # All of them show where they arrive; elsewhere those that an answer gives away.
-        least = "" if both is not None or connection["point"] == "rcv" else "at least "
+        least = needless_prefix(
+            certain=both is not None or connection["point"] == "rcv",
+            divided=bounds.divided,
+            sack=connection["sack"] or not connection["handshake"],
+        )
         text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"

@@ -102,3 +102,28 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
         return upstream
     full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
     return upstream if full >= _FULL else 0
+
+
+def needless_prefix(*, certain: bool, divided: bool, sack: bool) -> str:
+    """What stands before a number of needless retransmissions: ``at least``, ``about``, or nothing.
+
+    Parameters
+    ----------
+    certain : bool
+        Whether the capture is the receiver's, or there is one of each end: all of them show there.
+    divided : bool
+        Whether super-segments were captured: what is counted of them may be off by one.
+    sack : bool
+        Whether SACK was agreed on. Then an answer gives a needless copy away, else duplicate ACKs do, of
+        which overtaken segments cause some, too.
+
+    Returns
+    -------
+    str
+        With a space behind it, or empty.
+    """
+    if divided:
+        return "about "
+    if certain:
+        return ""
+    return "at least " if sack else "about "

@@ -7,6 +7,7 @@ from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, were
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count
+from multitracer.output.losses import needless_prefix
 
 LEAST_ACKS = 3
 
@@ -73,8 +74,11 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
     if needless == again:
         return ", needless" if again == 1 else ", all of them needless"
     certain = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
-    # Where a super-segment is divided does not show: what is counted of it may be off by one.
-    least = "about " if any(flow.divided for flow in flows) else "" if certain else "at least "
+    least = needless_prefix(
+        certain=certain,
+        divided=any(flow.divided for flow in flows),
+        sack=not any(flow.without_sack for flow in flows),
+    )
     return f"; {least}{needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
 
 

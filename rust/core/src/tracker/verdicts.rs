@@ -191,6 +191,7 @@ impl Sender {
         }
         history.duplicating |= !known;
         if history.duplicating {
+            self.reports_prove_nothing();
             return;
         }
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {

@@ -34,6 +34,8 @@ struct Doubt {
     segments: u64,
     /// Of the last copy.
     last: u64,
+    /// Known to have been sent again needlessly, and not reported as duplicates yet: a report of these is no news.
+    known: u64,
 }
 
 /// What came by again, in the order of its first byte, while it can still turn out that the copy before had arrived.
@@ -54,19 +56,21 @@ pub(super) struct Behind {
 struct Doubts(ChunkedDeque<Doubt>);
 
 impl Doubts {
-    /// Removes what begins with a byte; how many segments it stands for.
-    fn remove(&mut self, seq: i64) -> u64 {
+    /// Where what begins with a byte is.
+    fn place(&self, seq: i64) -> Option<Place> {
         if self.0.back().is_none_or(|last| last.seq < seq) {
-            return 0;
+            return None;
         }
         let at = self.0.find(|doubt| doubt.seq < seq);
-        match self.0.get(at) {
-            Some(&Doubt { seq: found, segments, .. }) if found == seq => {
-                self.0.remove(at);
-                segments
-            }
-            _ => 0,
-        }
+        self.0.get(at).filter(|doubt| doubt.seq == seq).map(|_| at)
+    }
+
+    /// Removes what begins with a byte.
+    fn remove(&mut self, seq: i64) -> Option<Doubt> {
+        let at = self.place(seq)?;
+        let found = self.0.get(at).copied();
+        self.0.remove(at);
+        found
     }
 
     /// Adds one that begins with a byte that no other begins with; where there are too many, the first leaves.
@@ -82,8 +86,9 @@ impl Doubts {
         }
     }
 
-    /// So many segments of these bytes had arrived twice; how many of them had been taken for lost.
-    fn reported(&mut self, left: i64, right: i64, segments: u64) -> u64 {
+    /// So many segments of these bytes had arrived twice; how many of them were known to have, and how many had been taken for
+    /// lost.
+    fn reported(&mut self, left: i64, right: i64, segments: u64) -> (u64, u64) {
         let mut at = self.0.find(|doubt| doubt.seq < left);
         let before = self.0.preceding(at);
         let reaches = |place| self.0.get(place).is_some_and(|doubt| doubt.end > left);
@@ -92,31 +97,45 @@ impl Doubts {
         if let Some(before) = before.filter(|&place| !begins && reaches(place)) {
             at = before;
         }
-        let mut taken = 0;
+        let (mut known, mut taken) = (0, 0);
         while let Some(doubt) = self.0.get_mut(at)
             && doubt.seq < right
         {
-            let part = doubt.segments.min(segments - taken);
+            let no_news = doubt.known.min(segments - known - taken);
+            doubt.known -= no_news;
+            known += no_news;
+            let part = doubt.segments.min(segments - known - taken);
             doubt.segments -= part;
             taken += part;
             at = self.0.following(at);
         }
-        taken
+        (known, taken)
     }
 }
 
 impl Behind {
     fn add(&mut self, mut doubt: Doubt) {
-        for doubts in [&mut self.unanswered, &mut self.answered] {
-            doubt.segments = doubt.segments.saturating_add(doubts.remove(doubt.seq));
+        for before in [&mut self.unanswered, &mut self.answered].into_iter().filter_map(|d| d.remove(doubt.seq)) {
+            doubt.segments = doubt.segments.saturating_add(before.segments);
+            doubt.known = doubt.known.saturating_add(before.known);
         }
         self.unanswered.add(doubt);
     }
 
     /// So many of what was taken for lost had arrived twice.
     fn reported(&mut self, left: i64, right: i64, segments: u64) -> u64 {
-        let taken = self.answered.reported(left, right, segments);
-        taken + self.unanswered.reported(left, right, segments - taken)
+        let (known, taken) = self.answered.reported(left, right, segments);
+        taken + self.unanswered.reported(left, right, segments - known - taken).1
+    }
+
+    /// So many of what begins with a byte had arrived before they were sent again, by other evidence than a report.
+    fn expect_report(&mut self, seq: i64, segments: u64) {
+        for doubts in [&mut self.unanswered, &mut self.answered] {
+            if let Some(doubt) = doubts.place(seq).and_then(|at| doubts.0.get_mut(at)) {
+                doubt.known = doubt.known.saturating_add(segments);
+                return;
+            }
+        }
     }
 }
 
@@ -144,11 +163,13 @@ impl Sender {
         books.counts.doubled += segments;
         if arrived {
             books.counts.needless += segments;
+            books.behind.expect_report(seq, segments);
             return;
         }
         books.counts.downstream += segments;
         books.behind.supposed = 0;
-        books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last: segments });
+        let last = segments;
+        books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last, known: 0 });
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.
@@ -204,7 +225,8 @@ impl Sender {
                 lost = lost.saturating_add(if behind_head { doubt.segments - known } else { 0 });
                 *covered_ns = (*covered_ns).max(doubt.t_ns);
             } else if known < doubt.segments {
-                answered.add(Doubt { segments: doubt.segments - known, ..doubt });
+                let left = doubt.segments - known;
+                answered.add(Doubt { segments: left, known: doubt.known.saturating_add(known), ..doubt });
             }
             first = false;
         }
@@ -240,6 +262,17 @@ impl Sender {
         if let Some(books) = &mut self.books {
             let taken = books.behind.reported(left, right, segments);
             books.not_lost_behind(taken);
+            books.reported += taken;
+        }
+    }
+
+    /// Packets that the network duplicates are reported as well (RFC 3708 section 3): what was taken of reports is taken back.
+    #[cold]
+    pub(in crate::tracker) fn reports_prove_nothing(&mut self) {
+        if let Some(books) = &mut self.books {
+            let taken = std::mem::take(&mut books.reported);
+            books.counts.needless = books.counts.needless.saturating_sub(taken);
+            books.counts.downstream += taken;
         }
     }
 }

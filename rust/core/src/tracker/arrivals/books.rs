@@ -108,6 +108,8 @@ pub struct Books {
     pub(super) responses: Responses,
     /// What may have been lost behind this point.
     pub(super) behind: Behind,
+    /// Segments known to have been sent again needlessly by reports of duplicates alone.
+    pub(super) reported: u64,
     /// Latest TSval.
     pub(super) ts_newest: Option<u32>,
     /// Segments without payload that were lost before this point.

@@ -445,6 +445,51 @@ fn what_was_sent_once_and_arrived_twice_was_duplicated_by_the_network() {
     }
 }
 
+/// The first copy of a segment was lost, the second arrived, and the third was sent too late to be what was answered: one was
+/// needless, and the report of it is no second one.
+#[test]
+fn a_needless_copy_that_is_reported_is_one() {
+    for reported in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let next = warm_up(&mut talk);
+        talk.data(5000, next, 1000);
+        talk.data(5200, next, 1000);
+        talk.data(5290, next, 1000);
+        talk.ack(5300, next + 1000, &[]);
+        if reported {
+            talk.ack(5390, next + 1000, &[(next, next + 1000)]);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(needless(&connections[0], 0), 1);
+    }
+}
+
+/// Reports of two copies that were sent again, and then of a segment that was sent once: the network makes two of packets,
+/// so that neither of the reports before proves anything.
+#[test]
+fn reports_before_it_shows_that_the_network_duplicates_are_taken_back() {
+    for duplicating in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let next = warm_up(&mut talk);
+        for place in 0..2 {
+            let (t_ms, seq) = (5000 + 1000 * place, next + 1000 * place);
+            talk.data(t_ms, seq, 1000);
+            talk.data(t_ms + 500, seq, 1000);
+            talk.ack(t_ms + 600, seq + 1000, &[]);
+            talk.ack(t_ms + 610, seq + 1000, &[(seq, seq + 1000)]);
+        }
+        talk.data(8000, next + 2000, 1000);
+        talk.ack(8100, next + 3000, &[]);
+        if duplicating {
+            talk.ack(8110, next + 3000, &[(next + 2000, next + 3000)]);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(needless(&connections[0], 0), if duplicating { 0 } else { 2 });
+    }
+}
+
 /// Identifications that Linux left out were packets that never came by.
 #[test]
 fn identifications_left_out_count_what_was_not_seen() {

@@ -198,7 +198,13 @@ impl Limits {
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
         let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
-        self.full_ns = (path.trains.all_ns > 0).then_some(busy_ns * full + window_full_ns);
+        // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
+        // was sent.
+        let alone = path.link.is_none() && path.shared.unwrap_or(0) == 0;
+        let rate = path.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
+        let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
+        let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
+        self.full_ns = (path.trains.all_ns > 0).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
         let initial = INITIAL * full_segment(sender);
         let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0;

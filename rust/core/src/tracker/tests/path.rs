@@ -214,6 +214,25 @@ fn a_link_that_is_full() {
     }
 }
 
+/// What the first and the last round trip take is no time in which the link was full.
+#[test]
+fn no_link_is_full_for_longer_than_it_needs() {
+    for piece in [100_000, 200_000, 400_000] {
+        for (near_ms, far_ms) in [(0, 120), (60, 60)] {
+            let short =
+                Transfer { piece, cwnd: 90_000, rate_bps: 4_000_000, ..Transfer::over(near_ms, far_ms) };
+            let report = PathReport::of(&short.run(), 0);
+            let (bottleneck, limits) = (report.bottleneck.expect("enough data"), report.limits.expect("data"));
+            let away = [Limit::Application, Limit::Handshake, Limit::Unknown];
+            let shares = limits.shares();
+            let busy = 1.0 - away.iter().map(|&limit| shares[limit as usize]).sum::<f64>();
+            let full_s = bottleneck.full_share.expect("trains") * busy * limits.total_ns() / 1e9;
+            let needed_s = (piece + piece / SIZE * HEADERS) as f64 * 8.0 / 4e6;
+            assert!(full_s <= needed_s * 1.03, "{piece} {near_ms}: {full_s} {needed_s}");
+        }
+    }
+}
+
 /// No timestamps, the queue before the point, and the link so slow that a segment takes half of the round trip seen.
 #[test]
 fn a_slow_link_that_is_full_before_the_receiver() {

@@ -76,8 +76,18 @@ def fullness(group: Group) -> str:
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         when = "the time" if only.link_known else "the time with data in flight"
-        said += f"{',' if said else ''} for {percent(only.full_share)} of {when}"
+        said += f"{',' if said else ''} for {_least(only.full_share, flows)}{percent(only.full_share)} of {when}"
     return said
+
+
+def _least(full: float, flows: tuple[Flow, ...]) -> str:
+    """``at least``, where the payload alone needs more of the time than a queue was seen to stand."""
+    rates = [flow.rate_bps for flow in flows if flow.rate_bps is not None]
+    busy_s = flows[0].busy_s if len(flows) == 1 else span_of(flows)
+    if len(rates) < len(flows) or rates[0] <= 0 or busy_s <= 0 or max(rates) > ALIKE * min(rates):
+        return ""
+    needed_s = 8.0 * sum(flow.unique_bytes for flow in flows) / max(rates)
+    return "at least " if needed_s > full * busy_s else ""
 
 
 def _rates(flows: tuple[Flow, ...]) -> str:
@@ -103,7 +113,8 @@ def _share_of_time(group: Group) -> str:
     # What they brought together is known for all of the time.
     when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
     there = f" ({part_of_time(group.span_s, group.of_s)})" if group.span_s < MOST_OF_ALL * group.of_s else ""
-    return f", for {percent(_known_share(flows))} of {when}{there}"
+    share = _known_share(flows)
+    return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:

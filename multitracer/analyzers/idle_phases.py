@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.idle import idle
+from multitracer.diagnosis.field.idle import idle, standstills
 from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
 from multitracer.layers.crosslayer.idlecause import Cause, Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
@@ -77,7 +77,7 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     if estimate is None:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
     phases = estimate.phases
-    stalled = _stalled(m, entries)
+    stalled = standstills(m, entries)
     table = _table(m, None, estimate.found.packet_ns, phases, [ESTIMATE] * len(phases), results, stalled)
     summary = {
         "basis": ESTIMATE,
@@ -128,15 +128,6 @@ def _table(
             }
         )
     return Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
-
-
-def _stalled(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
-    """Times in which what was in flight of a connection stood still, as one capture shows them."""
-    return [
-        (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]), entry["index"])
-        for entry in entries
-        for one in entry.get("standstills") or ()
-    ]
 
 
 def _of_stalled_path(

@@ -297,7 +297,8 @@ def _utilization(console: Console, contract: Object) -> None:
     guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0
     most = f"at most {found['duplicate_bytes'] / found['sent_bytes']:.1%}" if guessed else ""
     twice = most or f"{found['duplicate_share']:.1%}"
-    _line(console, "Duplicates", f"{twice} of the bytes on the link")
+    made = words.duplicated(contract, logged=logged)
+    _line(console, "Duplicates", f"{twice} of the bytes on the link{made}")
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:

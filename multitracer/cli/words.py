@@ -220,6 +220,20 @@ def losses(connection: Object, both: Object | None = None) -> str:
     return "; ".join(part for part in (text, f"out of order: {', '.join(others)}" if others else "") if part)
 
 
+def duplicated(contract: Object, *, logged: bool) -> str:
+    """Whose duplicates they are: a log of the link has all, captures those that TCP made.
+
+    Where the network duplicated packets, before the link or behind it, does not show.
+    """
+    if logged:
+        return ""
+    copies = sum(
+        (connection["arrivals"] or {}).get("network_duplicate", 0) for connection in contract["connections"]
+    )
+    seen = f"; the network duplicated {count(copies, 'segment')}" if copies else ""
+    return f", by retransmission{seen}"
+
+
 def limits(connection: Object) -> str:
     """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``.
 

@@ -76,7 +76,8 @@ def fullness(group: Group) -> str:
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         when = "the time" if only.link_known else "the time with data in flight"
-        said += f"{',' if said else ''} for {_least(only.full_share, flows)}{percent(only.full_share)} of {when}"
+        share = f"{_least(only.full_share, flows)}{percent(only.full_share)}"
+        said += f"{',' if said else ''} for {share} of {when}"
     return said
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from multitracer.diagnosis.field.offered import SLOWER, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
-from multitracer.model.arrays.intervals import Intervals, longer_than, overlap, total
+from multitracer.model.arrays.intervals import Intervals, intervals, longer_than, overlap, total, union
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
 
@@ -66,6 +66,27 @@ def idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     return m.once("idle", lambda: _idle(m, entries))
 
 
+def standstills(m: Timeline, entries: Sequence[Object]) -> list[tuple[int, int, int]]:
+    """Times in which what was in flight of a connection stood still, as one capture shows them.
+
+    Parameters
+    ----------
+    m : Timeline
+    entries : sequence of mapping
+        All ``connections`` (docs/json.md).
+
+    Returns
+    -------
+    list of (int, int, int)
+        Start and end in nanoseconds, and the number of the connection.
+    """
+    return [
+        (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]), entry["index"])
+        for entry in entries
+        for one in entry.get("standstills") or ()
+    ]
+
+
 def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     found = bottleneck(m)
     if found is None:
@@ -75,7 +96,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
         return None
     if path.rate_bps is None or found.basis == "arrivals":
         middle_ns, least_ns, most_ns = idle_ns(found)
-        phases = longer_than(found.idle, found.packet_ns)
+        phases = _joined(m, longer_than(found.idle, found.packet_ns), entries)
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, by_queue=False)
     rate = path.rate_bps / 8
     carried = found.size * np.where(found.again, 1.0 - path.overflow_share, 1.0)
@@ -84,7 +105,17 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * path.faster)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
-    phases = phases[overlap(phases, least) > 0]
+    phases = _joined(m, phases[overlap(phases, least) > 0], entries)
     middle_ns = total(middle)
     bounds = min(total(least), middle_ns), max(total(most), middle_ns)
     return Idle(found.span, phases, middle_ns, *bounds, found, rate, by_queue=True)
+
+
+def _joined(m: Timeline, phases: Intervals, entries: Sequence[Object]) -> Intervals:
+    """The phases, those within one standstill of a path as one: nothing sent in between was carried."""
+    between = []
+    for start_ns, end_ns, _ in standstills(m, entries):
+        inside = phases[overlap(phases, intervals([(start_ns, end_ns)])) * 2 >= phases[:, 1] - phases[:, 0]]
+        if len(inside) > 1:
+            between.append((int(inside[0, 0]), int(inside[-1, 1])))
+    return union(phases, intervals(between)) if between else phases

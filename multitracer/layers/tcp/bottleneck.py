@@ -31,10 +31,14 @@ distances of packets, stands still."""
 _FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
-_PASSED = "packets had passed the bottleneck before they were captured (the sender's own queue)"
+_PASSED = (
+    "nothing behind the capture is as slow as its packets come: the application, or the sender's own queue, "
+    "set their rate"
+)
 _TOO_SOON = 0.1
 """If more packets than this part came out in less than half of the time that the rate needs to carry them,
-nothing behind the capture has that rate: they had passed the bottleneck before (the sender's own queue).
+nothing behind the capture has that rate: they had passed the bottleneck before (the sender's own queue), or
+are as far apart as an application wrote them.
 """
 
 
@@ -133,7 +137,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
 def bottleneck(m: Timeline) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do.
 
-    None if the captures show too little, or if packets had passed the bottleneck before they were captured:
+    None if the captures show too little, or if nothing behind the capture is as slow as its packets come:
     Linux captures behind the sender's own queue.
     """
     found = _bottleneck_or_why(m)

@@ -57,6 +57,28 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     assert found.cost_s == 0
 
 
+def test_a_link_that_its_data_alone_keeps_busier_was_full_for_at_least_that_time() -> None:
+    """1,448,000 bytes in 20 s need 0.58 Mbit/s: at 0.6 that is 97% of the time, at 0.9 it is 64%."""
+    for rate, least in ((0.6e6, True), (0.9e6, False)):
+        found, *_ = sentences([entry(**FULL | {"rate": rate, "full": 0.8})])
+        assert (", for at least 80% of the time with data in flight" in found.text) == least
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "; at least 3 of 40 retransmissions were needless"),
+        ({"sack": False}, "; about 3 of 40 retransmissions were needless"),
+        ({"point": "rcv"}, "; 3 of 40 retransmissions were needless"),
+    ],
+)
+def test_how_sure_a_number_of_needless_retransmissions_is(facts: dict[str, Any], said: str) -> None:
+    """Without SACK duplicate ACKs show them, of which overtaken segments cause some as well."""
+    usual = {**LOSSY, "point": "mid", "again": {"fast": 40}, "needless_retransmissions": 3}
+    found, *_ = sentences([entry(**usual | facts)])
+    assert said in found.text
+
+
 LOSSY = {"loss_recovery": 0.6, "bandwidth": 0.3, "lost": (40, 0)}
 SLOW_READER = {"receiver_window": 0.6, "bandwidth": 0.4, "full": 0.4, "rate": 5e6}
 

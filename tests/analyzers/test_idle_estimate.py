@@ -24,10 +24,18 @@ START_MS = 100.0
 
 
 class Link:
-    """A full link behind the sender's capture: a window of segments, of which a pause may hold some back."""
+    """A full link behind the sender's capture: a window of segments, of which a pause may hold some back.
+
+    In a standstill of the link, from a time for so long, no packet begins to cross it.
+    """
 
     def __init__(
-        self, window: int, pauses: dict[int, float], jitter_ms: float = 0.0, offered: int = 60_000
+        self,
+        window: int,
+        pauses: dict[int, float],
+        jitter_ms: float = 0.0,
+        offered: int = 60_000,
+        still_ms: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self.offered = offered
         drawn = random.Random(1)
@@ -39,7 +47,10 @@ class Link:
             if at in pauses:
                 held_ms = max(due_ms, sent_ms[-1]) + pauses[at]
             sent_ms.append(max(due_ms, held_ms, sent_ms[-1] + 0.01 if sent_ms else 0.0))
-            free_ms = max(free_ms, sent_ms[-1]) + PACKET_MS
+            begins_ms = max(free_ms, sent_ms[-1])
+            if still_ms[0] <= begins_ms < sum(still_ms):
+                begins_ms = sum(still_ms)
+            free_ms = begins_ms + PACKET_MS
             busy_ms += PACKET_MS
             last_ms = max(last_ms + 0.01, free_ms + PATH_MS + drawn.uniform(0, jitter_ms))
             answered_ms.append(last_ms)
@@ -92,6 +103,19 @@ def test_a_longer_pause_idles_it_when_the_queue_is_empty(tmp_path: Path, jitter_
     assert idle_share(used) == ("about ", used["idle_share"])
     text = next(one["text"] for one in found["diagnosis"] if one["kind"] == "utilization")
     assert "the link was idle for about" in text
+
+
+def test_a_standstill_of_the_path_is_one_idle_phase(tmp_path: Path) -> None:
+    """A segment that is sent in it is not carried in it."""
+    link = Link(24, {300: 250.0}, still_ms=(1500.0, 400.0))
+    in_it_ms = [at_ms for at_ms in link.sent_ms if 1600.0 < at_ms < 1850.0]
+    assert in_it_ms
+    found = link.analysed(tmp_path)
+    (stall,) = found["connections"][0]["standstills"]
+    phases = [one for one in found["idle_phases"] if one["cause"] == "stalled_path"]
+    assert [one["conn"] for one in phases] == [0]
+    assert phases[0]["end"] - phases[0]["start"] == pytest.approx(stall["length_s"], abs=0.15)
+    assert phases[0]["start"] < in_it_ms[0] / 1e3 < phases[0]["end"]
 
 
 def test_a_window_in_each_round_trip_is_no_rate_of_a_link(tmp_path: Path) -> None:

@@ -461,6 +461,19 @@ def test_numbers_that_a_host_skips_are_no_drops_of_its_queue(full: float, inferr
     assert found.lost == (7 if kind == "loss" else 84)
 
 
+@pytest.mark.parametrize("point", ["snd", "mid", "rcv"])
+def test_identifications_left_out_without_a_loss_show_a_queue_that_refuses(point: str) -> None:
+    losses = {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}
+    one = entry(point=point, congestion_window=0.9, application=0.1, base=61.0) | {"losses": losses}
+    said, *_ = sentences([one])
+    assert said.kind == "local_drop"
+    assert said.text == (
+        "the sender's own queue dropped at least 41 segments (by IP identifications left out; they never "
+        "reached this capture); the smaller congestion window behind that held the transfer for "
+        "18.0 of 20.0 s"
+    )
+
+
 @pytest.mark.parametrize(("near_ms", "kind"), [(0.02, "local_drop"), (5.9, "bottleneck")])
 def test_a_sender_that_never_answers_at_once_is_not_here(near_ms: float, kind: str) -> None:
     """What was lost between it and the capture need not have been lost in its own queue."""

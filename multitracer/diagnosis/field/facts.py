@@ -124,7 +124,7 @@ class Flow:
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     refused : int
-        Segments that the sender's own queue refused, at least, where its timer sent those seen one by one.
+        Segments that the sender's own queue refused, at least, by IP identifications left out.
     writes_bps : float or None
         Rate at which the application wrote by its own clock, where its writes show one.
     acks_lost : int or None
@@ -300,14 +300,14 @@ class Flow:
         """
         if self.kernel_drops is not None:
             return self.kernel_drops
-        if self.refused:
-            return self.refused
+        refused = self.refused if self.complete else 0
         if self.point != "snd" or self.guessed or not self.complete:
-            return 0
+            return refused
         # A host answers itself within this: what is farther away is behind a bridge, or a path.
         if (self.halves_ms[1] or 0.0) > HOST_MS:
-            return 0
-        return self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
+            return refused
+        unseen = self.upstream or max((self.kernel_retransmissions or 0) - self.retransmissions, 0)
+        return max(refused, unseen)
 
     @property
     def has_queue(self) -> bool:

@@ -16,6 +16,9 @@ from multitracer.diagnosis.field.turns import turn_words
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
 
+TIMED = 0.5
+"""From this part of the time that a queue held on, the waits for a timer behind its refusals are said."""
+
 
 def text(group: Group, *, with_loss: bool) -> str:
     """The sentence of a cause.
@@ -47,11 +50,22 @@ def _local_drop(group: Group) -> str:
     dropped = (
         f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
     )
-    said = f"the sender's own queue dropped {dropped} (they never reached this capture)"
-    if any(flow.refused for flow in group.flows):
+    by_ids = not counted and any(flow.own_drops and flow.own_drops == flow.refused for flow in group.flows)
+    how = "by IP identifications left out; " if by_ids else ""
+    said = f"the sender's own queue dropped {dropped} ({how}they never reached this capture)"
+    # With nothing to recover from, what looks like recovery is the wait for the timer that tries again.
+    timer_s = sum(
+        flow.waits_s.get("loss_recovery", 0.0)
+        for flow in group.flows
+        if flow.refused and not flow.retransmissions
+    )
+    timed = timer_s > TIMED * group.seconds
+    if timed:
         said += f"; what its timer sent instead, one segment at a time, held {held(group)}"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
-    return f"{said}; the link behind it was full{fullness(group)}" if full else said
+    if full:
+        return f"{said}; the link behind it was full{fullness(group)}"
+    return said if timed else f"{said}; the smaller congestion window behind that held {held(group)}"
 
 
 def _receiver(group: Group) -> str:

@@ -127,8 +127,8 @@ RULES = {
         "Dropped in front of the link",
         "segments that the sender's capture holds never were on the link, or the queue's log says so; from a "
         "capture at the sender alone: its own queue (qdisc) dropped segments, which never reached the "
-        "capture, and the network was what limited it most; from any capture: a timer sent one segment at a "
-        "time",
+        "capture, and the network was what limited it most; from any capture: far more IP identifications "
+        "were left out than data was lost, or a timer sent one segment at a time",
         "segment by segment: the map of segments to frames; from a capture alone by gaps in sequence numbers "
         "and IP identifications (losses.upstream at the sender; losses.refused), and by the kernel's counter",
         f"{_PAPER}, section 5.2",

@@ -79,9 +79,11 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
 }
 
 /// Data segments of one direction that its sender's own queue refused, at least: where a timer sent each of those seen
-/// alone, and the identifications between them were left out. 0 where nothing shows it.
+/// alone, and the identifications between them were left out, or far more identifications were left out than data was
+/// lost. 0 where nothing shows it.
 pub fn refused(connection: &Connection, direction: usize) -> u64 {
-    connection.senders_at(direction).refused().unwrap_or(0)
+    let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
+    data.refused().unwrap_or(0).max(data.refused_by_numbers(acks))
 }
 
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.

@@ -10,6 +10,12 @@ const ENOUGH: i64 = 8;
 /// So many identifications have to be missing for each that was only overtaken, or the next may be overtaken, too.
 const REORDERED: i64 = 4;
 
+/// One run of numbers left out may be another's. A segment is lost no more often than this in turn, on average.
+const RUNS: u64 = 2;
+const AGAIN: u64 = 4;
+/// With so much more data than the other direction, few ACKs take numbers.
+const ACKED: u64 = 8;
+
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
 
@@ -41,6 +47,21 @@ impl Sender {
     pub fn unseen(&self) -> Option<[u64; 2]> {
         let books = self.books.as_ref().filter(|_| self.numbers_each_socket() && self.ids.is_alone())?;
         Some(books.unseen())
+    }
+
+    /// Segments that the sender's own queue refused, at least, by the identifications left out; 0 where they show none.
+    ///
+    /// What is lost on the way leaves a gap in the sequence numbers as well, or comes again in order, and each is lost a few
+    /// times at most. What the host's own queue refuses was never sent for TCP: the same bytes go out later, as if for the
+    /// first time (Linux `tcp_transmit_skb`), and only numbers are missing. A run of these is one attempt or more. Where the
+    /// direction acknowledges data, ACKs take numbers, too.
+    pub(crate) fn refused_by_numbers(&self, peer: &Sender) -> u64 {
+        let ([unseen, runs], data) = (self.unseen().unwrap_or_default(), self.totals.data_segments);
+        let counts = self.arrival_counts();
+        let lost = counts.upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0));
+        let of_data = peer.totals.data_segments.saturating_mul(ACKED) <= data;
+        let shown = of_data && runs >= RUNS && unseen > lost.saturating_mul(AGAIN) + RUNS;
+        if shown { runs.saturating_sub(lost).max(1) } else { 0 }
     }
 
     /// Whether any was left out by now, if the identifications turn out to count.

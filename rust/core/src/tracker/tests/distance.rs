@@ -1,7 +1,7 @@
 //! Why something was sent again, and where it had been lost, from a point that is not at the sender.
 
 use super::*;
-use crate::summary::needless;
+use crate::summary::{needless, refused};
 
 const BEFORE_MS: i64 = 100;
 const BEHIND_MS: i64 = 20;
@@ -508,6 +508,80 @@ fn identifications_left_out_count_what_was_not_seen() {
         let (connections, _) = talk.done();
         assert_eq!(connections[0].senders[0].unseen(), unseen, "TTL {ttl}");
     }
+}
+
+/// Data that goes on in order behind numbers that were left out was refused by the sender's own queue, and never sent for TCP.
+/// What the network lost leaves a gap, or comes again.
+#[test]
+fn numbers_left_out_without_a_loss_are_of_what_the_own_queue_refused() {
+    let of = |ttl: u8, runs: &[i64]| {
+        let mut talk = Talk::new(7);
+        talk.handshake(false);
+        let (mut id, mut t_ms) = (500, 1000);
+        for place in 0..60 {
+            id += if runs.contains(&place) { 6 } else { 1 };
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+            (data.length, data.ip_id, data.ttl) = (1000, id, ttl);
+            talk.tracker.segment(&data);
+            t_ms += 50;
+            talk.ack(t_ms, 1001 + 1000 * place, &[]);
+            t_ms += 50;
+        }
+        let (connections, _) = talk.done();
+        refused(&connections[0], 0)
+    };
+    assert_eq!(of(64, &[20, 40]), 2);
+    assert_eq!(of(128, &[20, 40]), 0);
+    assert_eq!(of(64, &[20]), 0);
+    assert_eq!(of(64, &[]), 0);
+}
+
+/// Bursts of the network's losses: each of the five segments leaves a gap, and comes again once.
+#[test]
+fn what_the_network_lost_was_not_refused() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let (mut id, mut t_ms) = (500, 1000);
+    let mut send = |talk: &mut Talk, t_ms: i64, place: i64| {
+        id += 1;
+        let mut data = talk.blank(t_ms, true);
+        (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+        (data.length, data.ip_id) = (1000, id);
+        data
+    };
+    let mut place = 0;
+    for burst in 0..6 {
+        for _ in 0..10 {
+            let data = send(&mut talk, t_ms, place);
+            talk.tracker.segment(&data);
+            talk.ack(t_ms + 50, 1001 + 1000 * place, &[]);
+            (place, t_ms) = (place + 1, t_ms + 100);
+        }
+        let from = place;
+        for _ in 0..5 {
+            send(&mut talk, t_ms, place);
+            place += 1;
+        }
+        for at in 0..3 {
+            let data = send(&mut talk, t_ms + 1 + at, place);
+            talk.tracker.segment(&data);
+            talk.ack(t_ms + 51 + at, 1 + 1000 * from, &[]);
+            place += 1;
+        }
+        t_ms += 100 + burst;
+        for again in from..from + 5 {
+            let data = send(&mut talk, t_ms, again);
+            talk.tracker.segment(&data);
+            talk.ack(t_ms + 50, 1001 + 1000 * again, &[]);
+            t_ms += 60;
+        }
+        talk.ack(t_ms, 1 + 1000 * place, &[]);
+        t_ms += 100;
+    }
+    let (connections, _) = talk.done();
+    assert!(connections[0].senders[0].unseen().is_some_and(|[packets, _]| packets >= 25));
+    assert_eq!(refused(&connections[0], 0), 0);
 }
 
 /// After an expiry without SACK five segments are sent again, one a millisecond. The first alone had been lost: its ACK

@@ -13,6 +13,8 @@ import multitracer as mt
 Object = dict[str, Any]
 SIZE = 1000
 RTT_MS = 50.0
+EVERY_MS = 120
+PSH = 0x08
 
 
 def conversation() -> Conversation:
@@ -426,3 +428,34 @@ def test_a_path_that_others_went_over_did_not_stall(tmp_path: Path, others: bool
     packets = sorted([*transfer(900.0).packets, *second.packets], key=lambda one: one[0])
     contract = analysed(tmp_path, Conversation(packets=packets))
     assert bool(contract["connections"][0]["standstills"]) != others
+
+
+def written_in_pieces(at_receiver: bool) -> Conversation:
+    """700 bytes each 120 ms, seen at one end of the path."""
+    talk, half_ms, host_ms = Conversation(), RTT_MS / 2, 0.05
+    segments: list[tuple[float, bool, int]] = []
+    for at in range(60):
+        sent_ms = 2 * RTT_MS + EVERY_MS * at
+        data_ms = sent_ms + half_ms if at_receiver else sent_ms
+        segments += [(data_ms, True, at), (data_ms + (host_ms if at_receiver else RTT_MS), False, at)]
+    if at_receiver:
+        talk.handshake(half_ms, rtt_ms=host_ms)
+        talk.packets[-1] = (half_ms + RTT_MS, talk.packets[-1][1])
+    else:
+        talk.handshake(0, rtt_ms=RTT_MS - host_ms)
+    for t_ms, is_data, at in sorted(segments):
+        if is_data:
+            talk.data(t_ms, 1 + 700 * at, 700, flags=PSH)
+        else:
+            talk.ack(t_ms, 1 + 700 * (at + 1))
+    return talk
+
+
+def test_a_bound_of_a_cost_is_the_same_at_both_ends(tmp_path: Path) -> None:
+    """The receiver's capture begins half an RTT later and ends as much earlier, as of any other transfer."""
+    most_s = []
+    for at_receiver in (False, True):
+        diagnosis = analysed(tmp_path, written_in_pieces(at_receiver))["diagnosis"]
+        (found,) = (one for one in diagnosis if one["kind"] == "idle_application")
+        most_s.append(found["cost_bounds_s"][1])
+    assert most_s[1] == pytest.approx(most_s[0], abs=0.01)

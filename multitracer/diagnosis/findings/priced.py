@@ -101,6 +101,7 @@ def from_captures(
     rate_bps, seen_full = _rate(m, path)
     each_bytes = path.wire_bytes / len(path.entries)
     opening = opening_s(rate_bps, _rtt_s(largest), each_bytes, path.packet_bytes)
+    opening = max(opening - _unseen_s(largest), 0.0)
     loss = loss_of_path(path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening)
     opening = min(opening, loss.s)
     first = next((one for one in found if one.kind in _WITH_LOSS), None)
@@ -125,6 +126,12 @@ def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:
         replace(one, cost_s=cost.s, bounds_s=(cost.low_s, cost.high_s))
         for one, cost in zip(found, priced, strict=True)
     ]
+
+
+def _unseen_s(entry: Object) -> float:
+    """What of a transfer is over before its first packet comes by, or begins when its last ACK has."""
+    half = (entry.get("rtt") or {}).get("toward_sender") or {}
+    return float(half.get("min_ms") or 0.0) / 1e3
 
 
 def _rtt_s(entry: Object) -> float:

@@ -466,12 +466,25 @@ def test_identifications_left_out_without_a_loss_show_a_queue_that_refuses(point
     losses = {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}
     one = entry(point=point, congestion_window=0.9, application=0.1, base=61.0) | {"losses": losses}
     said, *_ = sentences([one])
-    assert said.kind == "local_drop"
+    assert (said.kind, said.cost_s) == ("local_drop", pytest.approx(18.0))
     assert said.text == (
         "the sender's own queue dropped at least 41 segments (by IP identifications left out; they never "
         "reached this capture); the smaller congestion window behind that held the transfer for "
         "18.0 of 20.0 s"
     )
+
+
+@pytest.mark.parametrize(
+    ("window", "full", "kind"),
+    [(0.9, 0.0, "local_drop"), (0.01, 0.9, "bottleneck"), (0.01, 0.0, "idle_application")],
+)
+def test_one_attempt_that_was_refused_matters_where_nothing_else_kept_the_window_small(
+    window: float, full: float, kind: str
+) -> None:
+    facts: Any = {"congestion_window": window, "bandwidth": full, "full": full, "rate": 1e7, "base": 61.0}
+    losses = {"upstream": 0, "downstream": 0, "acks": None, "refused": 1}
+    said, *_ = sentences([entry(**facts, application=1 - window - full) | {"losses": losses}])
+    assert said.kind == kind
 
 
 @pytest.mark.parametrize(("near_ms", "kind"), [(0.02, "local_drop"), (5.9, "bottleneck")])

@@ -127,9 +127,13 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     needless = flow.fast + flow.rto >= FEW_NEEDLESS and 0 < 2 * flow.slow_start_s < window
     reduced = window if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced
-    if flow.own_drops >= max(OWN * lost, 1) or flow.sender in company.droppers:
+    # A queue that refused segments once halved the window: that shows only where nothing else kept it small.
+    once = flow.own_drops == flow.refused == 1 and window <= 2 * flow.slow_start_s
+    if (flow.own_drops >= max(OWN * lost, 1) and not once) or flow.sender in company.droppers:
         opening, reduced = spent["handshake"], window
-        found = [Cause("local_drop", full + reduced + recovery, recovery)]
+        # Where the link behind it was full for most of the time, a larger window would have brought no more.
+        filled = full >= MOSTLY_FULL * (full + reduced + recovery)
+        found = [Cause("local_drop", full + reduced + recovery, recovery + (0.0 if filled else reduced))]
     elif flow.in_a_full_link or full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (
         full + window + recovery + stalled_s
     ):
@@ -156,7 +160,9 @@ def company(flows: Sequence[Flow]) -> Company:
     sharing = [flow for flow in flows if flow.shared]
     kinds = {causes(flow)[0].kind for flow in sharing}
     droppers = frozenset(
-        flow.sender for flow in flows if flow.own_drops >= max(OWN * (flow.lost or flow.retransmissions), 1)
+        flow.sender
+        for flow in flows
+        if flow.own_drops >= max(OWN * (flow.lost or flow.retransmissions), 1 + (flow.refused == 1))
     )
     return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), _queued(flows), droppers)
 

@@ -16,6 +16,9 @@ MOSTLY = 0.5
 MOST_OF_ALL = 0.8
 """Connections that were there for less of the time of all are said to have been there for a part of it."""
 
+WHOLE = 0.995
+"""From this part of a time on it is said to be all of it."""
+
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
@@ -88,7 +91,7 @@ def _least(full: float, flows: tuple[Flow, ...]) -> str:
     if len(rates) < len(flows) or rates[0] <= 0 or busy_s <= 0 or max(rates) > ALIKE * min(rates):
         return ""
     needed_s = 8.0 * sum(flow.unique_bytes for flow in flows) / max(rates)
-    return "at least " if needed_s > full * busy_s else ""
+    return "at least " if needed_s > full * busy_s and full < WHOLE else ""
 
 
 def _rates(flows: tuple[Flow, ...]) -> str:

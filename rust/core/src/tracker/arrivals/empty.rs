@@ -10,8 +10,9 @@ const ENOUGH: i64 = 8;
 /// So many identifications have to be missing for each that was only overtaken, or the next may be overtaken, too.
 const REORDERED: i64 = 4;
 
-/// One run of numbers left out may be another's. A segment is lost no more often than this in turn, on average.
+/// One run of a few numbers left out may be another's. A segment is lost no more often than this in turn, on average.
 const RUNS: u64 = 2;
+const BURST: u64 = 4;
 const AGAIN: u64 = 4;
 /// With so much more data than the other direction, few ACKs take numbers.
 const ACKED: u64 = 8;
@@ -60,8 +61,9 @@ impl Sender {
         let counts = self.arrival_counts();
         let lost = counts.upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0));
         let of_data = peer.totals.data_segments.saturating_mul(ACKED) <= data;
-        let shown = of_data && runs >= RUNS && unseen > lost.saturating_mul(AGAIN) + RUNS;
-        if shown { runs.saturating_sub(lost).max(1) } else { 0 }
+        let several = runs >= RUNS && unseen > lost.saturating_mul(AGAIN) + RUNS;
+        let burst = lost == 0 && unseen >= BURST;
+        if of_data && (several || burst) { runs.saturating_sub(lost).max(1) } else { 0 }
     }
 
     /// Whether any was left out by now, if the identifications turn out to count.

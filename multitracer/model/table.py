@@ -167,6 +167,8 @@ class Table:
 
     def __getitem__(self, name: str) -> Array:
         column = self._columns[name]
+        if isinstance(column, np.ndarray):
+            return column
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
             self._columns[name] = column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -49,29 +49,45 @@ class Columns:
 
     def chain(self, row: int) -> Object:
         """A chain as it is printed."""
-        table, events, t0_ns = self.table, self.events, self.t0_ns
-        names = ("chain", "t_ns", "end_ns", "conn", "idle_ns", "held_ns", "duplicate", "cost_ns")
-        number, t_ns, end_ns, conn, idle_ns, held_ns, duplicate, cost_ns, silence_ns = (
-            int(table[name][row]) for name in (*names, "silence_ns")
-        )
-        own = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
-        fields = zip(*(events[name][own].tolist() for name in _FIELDS), strict=True)
-        return {
-            "chain": number,
-            "kind": (table.schema.by_name["kind"].categories or ())[table["kind"][row]],
-            "start": round(float(t_ns - t0_ns) / 1e9, 6),
-            "end": round(float(end_ns - t0_ns) / 1e9, 6),
-            "conn": conn if conn >= 0 else None,
-            "idle_s": _seconds(idle_ns),
-            "held_s": _seconds(held_ns),
-            "duplicate_bytes": duplicate,
-            "dropped_bytes": int(self.dropped[row]),
-            "cost_s": _seconds(cost_ns),
-            "silence_s": _seconds(silence_ns),
-            "events": [_event(self.paths, t0_ns, *event) for event in fields],
-        }
+        return next(self.chains(row, row + 1))
+
+    def chains(self, begin: int, end: int) -> Iterator[Object]:
+        """Adjacent chains as they are printed, each made when it is its turn."""
+        table, t0_ns, first = self.table, self.t0_ns, int(self.bounds[begin])
+        kinds = table.schema.by_name["kind"].categories or ()
+        own = slice(first, int(self.bounds[end]))
+        events = list(zip(*(self.events[name][own].tolist() for name in _FIELDS), strict=True))
+        bounds = (self.bounds[begin : end + 1] - first).tolist()
+        columns = (*(table[name][begin:end].tolist() for name in _COLUMNS), self.dropped[begin:end].tolist())
+        for place, values in enumerate(zip(*columns, strict=True)):
+            number, kind, t_ns, end_ns, conn, idle_ns, held_ns, duplicate, cost_ns, silence_ns, dropped = (
+                values
+            )
+            yield {
+                "chain": number,
+                "kind": kinds[kind],
+                "start": round(float(t_ns - t0_ns) / 1e9, 6),
+                "end": round(float(end_ns - t0_ns) / 1e9, 6),
+                "conn": conn if conn >= 0 else None,
+                "idle_s": _seconds(idle_ns),
+                "held_s": _seconds(held_ns),
+                "duplicate_bytes": duplicate,
+                "dropped_bytes": dropped,
+                "cost_s": _seconds(cost_ns),
+                "silence_s": _seconds(silence_ns),
+                "events": [
+                    _event(self.paths, t0_ns, *event) for event in events[bounds[place] : bounds[place + 1]]
+                ],
+            }
 
 
+_AT_ONCE = 512
+"""Chains whose values are taken out of the columns at once."""
+
+_COLUMNS = (
+    *("chain", "kind", "t_ns", "end_ns", "conn", "idle_ns", "held_ns", "duplicate"),
+    *("cost_ns", "silence_ns"),
+)
 _FIELDS = (
     *("event", "parent", "what", "t_ns", "end_ns", "source", "record", "seq", "length", "frames", "number"),
     *("wait_ns", "cause", "rule"),
@@ -137,6 +153,13 @@ class Chains(Derived[Object]):
         self.of = of
         self.rows: Array = np.arange(len(of.table)) if rows is None else rows
         super().__init__(len(self.rows), lambda at: of.chain(int(self.rows[at])))
+
+    def __iter__(self) -> Iterator[Object]:
+        if len(self.rows) < len(self.of.table):
+            yield from super().__iter__()
+            return
+        for begin in range(0, len(self.rows), _AT_ONCE):
+            yield from self.of.chains(begin, min(begin + _AT_ONCE, len(self.rows)))
 
     def where(self, mask: Array) -> Chains:
         """Those that a boolean mask picks."""

@@ -14,6 +14,7 @@ from multitracer.layers.crosslayer.idlecause import Cause, Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import why_no_bottleneck
+from multitracer.layers.tcp.flow_batch import batches
 from multitracer.layers.tcp.senderstate import sender_states
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
@@ -105,9 +106,10 @@ def _table(
     Each of `stalled` has the start and the end of a time in which what was in flight stalled, and the
     number of its connection.
     """
-    found = sender_states(m, m.connections) if len(idle) else None
-    states = [] if found is None else [found.one(at) for at in range(len(found.connections))]
-    reasons = Reasons(m, slot_ns, states, results)
+    parts = [sender_states(m, some) for some in batches(m)] if len(idle) else []
+    states = [part.one(at) for part in parts if part is not None for at in range(len(part.connections))]
+    del parts
+    reasons = Reasons(m, slot_ns, states, results, idle[:, 0])
     rows = []
     for (start, end), known in zip(idle.tolist(), evidence, strict=True):
         cause = _of_stalled_path(m, stalled, start, end) or cause_of(reasons, start, end)

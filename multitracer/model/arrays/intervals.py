@@ -94,21 +94,33 @@ def _rows(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer]) -> Interva
     return pairs.astype(np.int64, copy=False).reshape(-1, 2)
 
 
-def _joined(rows: Intervals) -> Intervals:
-    """What any of the rows covers."""
-    starts, ends = rows[:, 0], rows[:, 1]
+def covered(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Intervals:
+    """An interval set from starts and ends of intervals in any order, as `intervals` of their pairs.
+
+    Parameters
+    ----------
+    starts, ends : array of int64, shape (n,)
+    """
     filled = ends > starts
     if not filled.all():
-        rows = rows[filled]
-        starts, ends = rows[:, 0], rows[:, 1]
-    if np.all(starts[1:] > ends[:-1]):
-        return rows  # a set already
+        starts, ends = starts[filled], ends[filled]
+    del filled
+    if not len(starts):
+        return np.empty((0, 2), dtype=np.int64)
     if np.any(starts[1:] < starts[:-1]):
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
     reached = np.maximum.accumulate(ends)
     apart = np.flatnonzero(starts[1:] > reached[:-1])
     return np.column_stack([starts[np.append(0, apart + 1)], reached[np.append(apart, len(ends) - 1)]])
+
+
+def _joined(rows: Intervals) -> Intervals:
+    """What any of the rows covers."""
+    starts, ends = rows[:, 0], rows[:, 1]
+    if np.all(ends > starts) and np.all(starts[1:] > ends[:-1]):
+        return rows  # a set already
+    return covered(starts, ends)
 
 
 def _in_both(rows: Intervals) -> Intervals:

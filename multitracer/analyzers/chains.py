@@ -149,8 +149,10 @@ class _Numbered:
 def _in_order(tables: Sequence[Table]) -> Table:
     """Events chain by chain."""
     joined = Table.concat(CHAIN_EVENTS, tables)
-    order = np.lexsort((joined["event"], joined["chain"]))
-    return Table(CHAIN_EVENTS, {name: joined[name][order] for name in joined})
+    ordered = joined.reordered(np.lexsort((joined["event"], joined["chain"])))
+    for name in ordered:
+        _ = ordered[name]  # moves there, so that nothing is held twice
+    return ordered
 
 
 def _charge(evidence: Evidence, found: _Numbered) -> Table:
@@ -193,9 +195,10 @@ def _charged(evidence: Evidence, found: _Numbered) -> Array:
     for number, one in found.objects.items():
         conn_of[number] = one.conn
     conn_of[found.numbers] = found.others.conn
-    for table in (events, found.others.events(found.numbers)):
+    others = found.others.recoveries
+    for table, numbers in ((events, events["chain"]), (others, found.numbers[others["chain"]])):
         own = table["source"] == evidence.source
-        chain = table["chain"][own]
+        chain = numbers[own]
         begun = evidence.episodes.begun_by(conn_of[chain], table["record"][own])
         np.maximum.at(number_of, begun[begun >= 0], chain[begun >= 0])
     return number_of

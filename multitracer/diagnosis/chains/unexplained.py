@@ -67,7 +67,7 @@ class Unexplained:
         numbers : array of int64
             The number of each chain.
         """
-        idle = []
+        found = self.recoveries
         if self._idle:
             names = ("chain", "event", "t_ns", "end_ns", "conn", "rule", "source", "record")
             columns: dict[str, Any] = dict(zip(names, zip(*self._idle, strict=True), strict=True))
@@ -75,9 +75,16 @@ class Unexplained:
             columns["parent"] = np.array(columns["event"]) - 1
             columns["what"] = _same("idle", len(self._idle))
             columns["number"] = np.ones(len(self._idle), dtype=np.int64)
-            idle = [Table.filled(CHAIN_EVENTS, len(self._idle), columns)]
-        found = Table.concat(CHAIN_EVENTS, [*self._events, *idle])
+            idle = Table.filled(CHAIN_EVENTS, len(self._idle), columns)
+            found = Table.concat(CHAIN_EVENTS, [found, idle])
         return found.replace(chain=numbers[found["chain"]])
+
+    @property
+    def recoveries(self) -> Table:
+        """Their events but idle phases; ``chain`` is the place among these chains."""
+        if len(self._events) != 1:
+            self._events = [Table.concat(CHAIN_EVENTS, self._events)]
+        return self._events[0]
 
     def idle(self, place: int, start: int, end: int, rule: str, source: int, record: int, conn: int) -> None:
         """Charge an idle phase to one of them.

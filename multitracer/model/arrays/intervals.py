@@ -101,18 +101,16 @@ def covered(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Inter
     ----------
     starts, ends : array of int64, shape (n,)
     """
-    filled = ends > starts
-    if not filled.all():
-        starts, ends = starts[filled], ends[filled]
-    del filled
     if not len(starts):
         return np.empty((0, 2), dtype=np.int64)
     if np.any(starts[1:] < starts[:-1]):
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
+    # What is empty or reversed ends where it begins, at the latest, and so joins nothing.
     reached = np.maximum.accumulate(ends)
     apart = np.flatnonzero(starts[1:] > reached[:-1])
-    return np.column_stack([starts[np.append(0, apart + 1)], reached[np.append(apart, len(ends) - 1)]])
+    found = np.column_stack([starts[np.append(0, apart + 1)], reached[np.append(apart, len(ends) - 1)]])
+    return found[found[:, 1] > found[:, 0]]
 
 
 def _joined(rows: Intervals) -> Intervals:

@@ -224,7 +224,7 @@ def sent_later(data: Table) -> Flags:
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:
     """For each segment: when the same first byte comes again; the largest integer if never."""
-    order = np.lexsort((t_ns, seq))
+    order = np.argsort(seq, kind="stable")  # they are in time order
     again = np.full(len(seq), np.iinfo(np.int64).max, dtype=np.int64)
     same = seq[order][1:] == seq[order][:-1]
     again[order[:-1][same]] = t_ns[order][1:][same]

@@ -121,13 +121,12 @@ def _load_numpy() -> None:
 
 
 def _give_back() -> None:
-    """Give memory back that the core's threads took and freed: glibc keeps it for them, and they have ended."""
-    import ctypes  # which NumPy has loaded
+    """Give memory back that threads of the core took and freed: glibc keeps it, though they have ended."""
+    import contextlib
+    import ctypes  # NumPy has loaded both
 
-    try:
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):
-        pass  # another C library
 
 
 class Follow:

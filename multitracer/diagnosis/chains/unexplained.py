@@ -232,7 +232,9 @@ def _ranks(chain: Array) -> Array:
 
 
 def _same(text: str, number: int) -> Array:
-    return np.full(number, text, dtype=object)
+    found = np.empty(number, dtype=object)
+    found.fill(text)  # `np.full` makes as many texts
+    return found
 
 
 def _texts(texts: list[str] | tuple[str, ...]) -> Array:

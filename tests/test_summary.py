@@ -53,3 +53,12 @@ def test_large_files_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mt.read(SAMPLES[0], detail="auto").summarised
     assert not mt.read(SAMPLES[0].parent, detail="auto").summarised
     assert not mt.read(SAMPLES[0]).summarised
+
+
+def test_a_large_file_whose_segments_are_kept_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(*given: object) -> None:
+        raise AssertionError("read once more, to count its connections")
+
+    monkeypatch.setattr("multitracer.api.pipeline.SUMMARY_BYTES", 1000)
+    monkeypatch.setattr("multitracer.api.pipeline.summarised", twice)
+    assert len(mt.read(SAMPLES[0], detail="bounded").table("segments"))

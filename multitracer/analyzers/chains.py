@@ -44,13 +44,15 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     evidence = Evidence(m, results)
     found = _Numbered(evidence)
     links = _charge(evidence, found)
-    table, events, dropped = found.columns(evidence.byte_ns)
+    byte_ns = evidence.byte_ns
+    del evidence  # all that was sent again, in the order of connections
+    table, events, dropped = found.columns(byte_ns)
     words = table.words("kind")
     summary = {
         "count": len(table),
         "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
         "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
-        "byte_us": round(evidence.byte_ns / 1e3, 6),
+        "byte_us": round(byte_ns / 1e3, 6),
         "chains": Chains(Columns([source.path for source in m.sources], m.t0_ns, table, events, dropped)),
     }
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})

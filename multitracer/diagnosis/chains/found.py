@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+from multitracer import native
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.derived import Derived
 from multitracer.model.lazy import np
@@ -80,6 +83,61 @@ class Columns:
                 ],
             }
 
+    def texts(self, begin: int, end: int) -> list[str]:
+        """Adjacent chains as entries of the JSON object, without the chains: the same as of `chains`."""
+        table, events = self.table, self.events
+        own = slice(int(self.bounds[begin]), int(self.bounds[end]))
+        given: dict[str, Array | list[str]] = {name: events[name][own] for name in _FIELDS}
+        paths = np.array([*self.paths, ""], dtype=object)  # the last one for those without a source
+        given["source"] = paths[given["source"]].tolist()
+        given |= {name: events[name][own].tolist() for name in ("what", "frames", "cause", "rule")}
+        written = native.json_rows([(key, kind, given[name]) for key, kind, name in _EVENT], self.t0_ns, 4)
+        bounds = (self.bounds[begin : end + 1] - own.start).tolist()
+        lists = [_listed(written[first:last]) for first, last in pairwise(bounds)]
+        kinds = np.array(table.schema.by_name["kind"].categories, dtype=object)
+        of: dict[str, Array | list[str]] = {name: table[name][begin:end] for name in _COLUMNS}
+        of |= {"kind": kinds[of["kind"]].tolist(), "dropped": self.dropped[begin:end], "events": lists}
+        return native.json_rows([(key, kind, of[name]) for key, kind, name in _CHAIN], self.t0_ns, 2)
+
+
+def _listed(entries: list[str]) -> str:
+    """A list of the JSON object, three steps inside."""
+    return "[\n        " + ",\n        ".join(entries) + "\n      ]" if entries else "[]"
+
+
+_CHAIN = (
+    ("chain", "number", "chain"),
+    ("kind", "text", "kind"),
+    ("start", "time", "t_ns"),
+    ("end", "time", "end_ns"),
+    ("conn", "known", "conn"),
+    ("idle_s", "seconds", "idle_ns"),
+    ("held_s", "seconds", "held_ns"),
+    ("duplicate_bytes", "number", "duplicate"),
+    ("dropped_bytes", "number", "dropped"),
+    ("cost_s", "seconds", "cost_ns"),
+    ("silence_s", "seconds", "silence_ns"),
+    ("events", "json", "events"),
+)
+"""Keys of a chain, how each is written, and its column; see `multitracer.native.values.json_rows`."""
+
+_EVENT = (
+    ("event", "number", "event"),
+    ("parent", "some", "parent"),
+    ("what", "text", "what"),
+    ("t", "time", "t_ns"),
+    ("end", "known time", "end_ns"),
+    ("source", "text", "source"),
+    ("record", "some", "record"),
+    ("seq", "known", "seq"),
+    ("length", "known", "length"),
+    ("frames", "text", "frames"),
+    ("number", "number", "number"),
+    ("wait_s", "known seconds", "wait_ns"),
+    ("cause", "text", "cause"),
+    ("rule", "text", "rule"),
+)
+"""The same of an event."""
 
 _AT_ONCE = 512
 """Chains whose values are taken out of the columns at once."""
@@ -152,7 +210,11 @@ class Chains(Derived[Object]):
     def __init__(self, of: Columns, rows: Array | None = None) -> None:
         self.of = of
         self.rows: Array = np.arange(len(of.table)) if rows is None else rows
-        super().__init__(len(self.rows), lambda at: of.chain(int(self.rows[at])))
+        super().__init__(
+            len(self.rows),
+            lambda at: of.chain(int(self.rows[at])),
+            text=self._text if rows is None else None,
+        )
 
     def __iter__(self) -> Iterator[Object]:
         if len(self.rows) < len(self.of.table):
@@ -160,6 +222,13 @@ class Chains(Derived[Object]):
             return
         for begin in range(0, len(self.rows), _AT_ONCE):
             yield from self.of.chains(begin, min(begin + _AT_ONCE, len(self.rows)))
+
+    def _text(self, flat: bool) -> Iterator[bytes]:
+        """All of them as entries of a JSON list (`multitracer.output.jsontext`)."""
+        for begin in range(0, len(self.rows), _AT_ONCE):
+            entries = self.of.texts(begin, min(begin + _AT_ONCE, len(self.rows)))
+            text = ("," if begin else "") + "\n    " + ",\n    ".join(entries)
+            yield (re.sub("\n *", "", text) if flat else text).encode()
 
     def where(self, mask: Array) -> Chains:
         """Those that a boolean mask picks."""

@@ -172,6 +172,9 @@ def walk_anchors(
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""
 
+def json_rows(fields: list[tuple[str, str, _Ints | list[str]]], t0_ns: int, level: int) -> list[str]:
+    """Rows of a table as JSON objects: key, kind and values of each column."""
+
 def bytes_covered_before(first: _Ints, length: _Ints) -> _Ints:
     """Of each stretch of bytes, how many an earlier one had."""
 

@@ -69,6 +69,53 @@ PARSERS = {
 CAPTURES = frozenset({"pcap", "pcapng", "gsmtap", "rlc", "dccp", "wifi"})
 """Built-in parsers of pcap and pcapng files: no other is asked about one, whatever text its packets carry."""
 
+MARKS = {
+    "ftrace": (
+        *(b"# tracer: ", b"]", b"tcp_probe", b"tcp_retransmit_skb", b"tcp_cong_state_set"),
+        *(b"tcp_set_state", b"inet_sock_set_state"),
+    ),
+    "trace-dat": (b"tracing",),
+    "retis": (b'"common"',),
+    "siftr": (b"siftrver=", b"i,", b"o,"),
+    "iperf3": (
+        *(b'"event"', b'"connected"', b'"sock_bufsize"', b'"connecting_to"', b'"tcp_mss_default"'),
+        b'"accepted_connection"',
+    ),
+    "iperf3-text": (b"bits/sec",),
+    "tcpinfo": (b'"RawIDM"', b'"Metadata"'),
+    "ndt7": (b'"GitShortCommit"',),
+    "nuttcp": (b" MB / ", b"megabytes="),
+    "flent": (
+        b'"FLENT_',
+        b'"NETPERF_WRAPPER_',
+        b'"DATA_FILENAME"',
+        b'"STEP_SIZE"',
+        b'"x_values"',
+        b'"SERIES_META"',
+    ),
+    "ping": (b" bytes from ", b"Reply from "),
+    "rlpdump": (b"# rlpdump ",),
+    "srsran": (b"] [",),
+    "oai": (b"UE RNTI ", b"sch_rounds "),
+    "amarisoft": (
+        *(b"# time layer dir ue_id ", b" [PHY] ", b" [MAC] ", b" [RLC] ", b" [PDCP] ", b" [RRC] "),
+        b" [NAS] ",
+    ),
+    "mobileinsight": (b"<dm_log_packet>", b"~"),
+    "pppd": (b"\x07",),
+    "ns2-variables": (b"_ ",),
+    "ns3-ascii": (b"ns3::",),
+    "flowmonitor": (b"<FlowMonitor>",),
+    "ns3-lena": (b"start\tend\tCellId\t",),
+    "ns3-lena-phy": (b"time\tcellId\tIMSI\t",),
+    "omnetpp": (b"version ",),
+    "csv": (b"time",),
+}
+"""Built-in parsers that claim a file only if its head holds one of these: without, they are not loaded.
+
+Those that are not named here are asked about every file.
+"""
+
 ANALYZERS = {
     "connections": "multitracer.analyzers.connections:ANALYZER",
     "throughput": "multitracer.analyzers.throughput:ANALYZER",
@@ -240,6 +287,22 @@ class Plots(_Lazy[Any]):
 
     group = "multitracer.plots"
     builtin = PLOTS
+
+
+def may_claim(name: str, head: bytes) -> bool:
+    """Whether a built-in parser may claim a file that begins so, known without loading it.
+
+    Parameters
+    ----------
+    name : str
+        The parser; true of one of a plug-in.
+    head : bytes
+        The first bytes of the decompressed file.
+    """
+    if name in CAPTURES:
+        # No more than text; a capture, also one that is compressed once more, begins otherwise.
+        return not head.isascii() or head.startswith(b"\n\r\r\n")
+    return name not in MARKS or any(mark in head for mark in MARKS[name])
 
 
 def parsers() -> Parsers:

@@ -17,9 +17,12 @@ import multitracer as mt
 from multitracer.alignment.clocks.skew import slope_of_centre
 from multitracer.batch.guard import _line
 from multitracer.cli.main import group
+from multitracer.diagnosis.chains.found import Chains, Columns
 from multitracer.diagnosis.findings import logs as findings
 from multitracer.layers.link import path as linkpath
 from multitracer.model.errors import UsageError
+from multitracer.model.schema.chains import CHAIN_EVENTS, CHAINS
+from multitracer.model.table import Table
 
 PING = """\
 PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.
@@ -109,14 +112,18 @@ def test_a_wait_that_is_unknown_is_not_told() -> None:
     """A timeout of a damaged trace has no time since the segment before it."""
     from multitracer.diagnosis.findings import behind_chains
 
-    def chain(*waits: float | None) -> list[dict[str, object]]:
-        events = [
-            {"what": "timeout", "wait_s": wait, "cause": "genuine", "record": number, "rto_sample_s": None}
-            for number, wait in enumerate(waits)
-        ]
-        return [{"kind": "loss", "conn": None, "events": events}]
+    def chain(*waits: float | None) -> Chains:
+        waits_ns = [-1 if wait is None else round(wait * 1e9) for wait in waits]
+        what, cause = (np.full(len(waits), word, dtype=object) for word in ("timeout", "genuine"))
+        given = {"wait_ns": waits_ns, "what": what, "cause": cause, "record": range(len(waits))}
+        events = Table.filled(CHAIN_EVENTS, len(waits), given | {"chain": np.ones(len(waits))})
+        table = Table.filled(CHAINS, 1, {"kind": [CHAINS.code("kind", "loss")], "events": [len(waits)]})
+        return Chains(Columns([], 0, table, events, np.zeros(1, dtype=np.int64)))
 
-    told = {waits: behind_chains._waits(None, chain(*waits), []) for waits in ((None,), (None, 2.0))}  # type: ignore[arg-type]
+    told = {
+        waits: behind_chains._waits(None, chain(*waits), chain(*waits))  # type: ignore[arg-type]
+        for waits in ((None,), (None, 2.0))
+    }
     assert "timeout" in told[(None,)]
     assert "wait of" not in told[(None,)]
     assert "2 timeouts after a wait of 2.0 s" in told[(None, 2.0)]

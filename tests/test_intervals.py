@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 
 from multitracer.model.arrays.intervals import (
     contains,
+    covered,
     intersect,
     intervals,
     longer_than,
@@ -43,6 +44,14 @@ def test_sets_are_sets_of_points(a: list[tuple[int, int]], b: list[tuple[int, in
         assert normal(found)
         assert points(found) == wanted
         assert total(found) == len(wanted)
+
+
+@given(pairs)
+def test_starts_and_ends_are_intervals_too(a: list[tuple[int, int]]) -> None:
+    starts, ends = np.array(a, dtype=np.int64).reshape(-1, 2).T
+    found = covered(starts, ends)
+    assert normal(found)
+    assert points(found) == points(a)
 
 
 @given(pairs, pairs)

@@ -16,7 +16,7 @@ from support_samples import PATIENCE_S, ROOT
 import multitracer as mt
 from multitracer import registry
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.api import pipeline
+from multitracer.api import answering, pipeline
 from multitracer.api.analysis import Analysis
 from multitracer.api.measurement import Measurement
 from multitracer.model.analysis import Analyzer, Result
@@ -241,7 +241,17 @@ def test_missing_input_is_inconclusive(monkeypatch: pytest.MonkeyPatch, need: st
 def test_what_is_known_without_loading_is_what_the_analyzer_says(name: str) -> None:
     known = registry.analyzers()
     loaded = known[name]
-    assert registry.question(known, name) == (loaded.needs, loaded.uses, loaded.specific)
+    said = (loaded.needs, loaded.uses, loaded.specific, loaded.link_uses)
+    assert registry.question(known, name) == said
+
+
+@pytest.mark.parametrize(("sample", "asked"), [("bbr", False), ("flow-control", True)])
+def test_the_queue_is_asked_about_only_where_a_log_of_the_link_says_what_it_held(
+    sample: str, asked: bool
+) -> None:
+    measurement = mt.read(ROOT / "sample_traces" / sample)
+    steps = answering.order(registry.analyzers(), ["diagnosis"], measurement)
+    assert ("queueing" in steps) == asked
 
 
 def test_one_of_several_tables_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import multitracer as mt
 from multitracer.cli.main import group
+from multitracer.native import captures
 
 SAMPLES = sorted(Path(__file__).parent.parent.glob("sample_traces/*/snd.pcap"))
 
@@ -53,3 +54,29 @@ def test_large_files_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mt.read(SAMPLES[0], detail="auto").summarised
     assert not mt.read(SAMPLES[0].parent, detail="auto").summarised
     assert not mt.read(SAMPLES[0]).summarised
+
+
+def test_a_large_file_whose_segments_are_kept_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(*given: object) -> None:
+        raise AssertionError("read once more, to count its connections")
+
+    monkeypatch.setattr("multitracer.api.pipeline.SUMMARY_BYTES", 1000)
+    monkeypatch.setattr("multitracer.api.pipeline.summarised", twice)
+    assert len(mt.read(SAMPLES[0], detail="bounded").table("segments"))
+
+
+@pytest.mark.parametrize(("many", "given_back"), [(10**9, 0), (10, 1)])
+def test_memory_of_reading_is_given_back_where_it_was_much(
+    monkeypatch: pytest.MonkeyPatch, many: int, given_back: int
+) -> None:
+    done: list[int] = []
+    give_back = captures._give_back
+
+    def noted() -> None:
+        done.append(1)
+        give_back()
+
+    monkeypatch.setattr(captures, "_MANY", many)
+    monkeypatch.setattr(captures, "_give_back", noted)
+    assert len(mt.open_trace(SAMPLES[0]).tables["segments"]) > 10
+    assert len(done) == given_back

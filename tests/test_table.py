@@ -158,5 +158,8 @@ def test_a_table_that_is_made_later_is_made_once() -> None:
     assert later.where(np.array([2]))["seq"].tolist() == [2]
     assert later["t_ns"].tolist() == list(range(ROWS))
     assert made == [1]
+    replaced = Table.later(SEGMENTS, ROWS, make).replace(seq=np.full(ROWS, 7))
+    assert replaced["t_ns"].tolist() == list(range(ROWS))
+    assert replaced["seq"].tolist() == [7] * ROWS
     copied = pickle.loads(pickle.dumps(Table.later(SEGMENTS, ROWS, make)))
     assert copied["seq"].tolist() == list(range(ROWS))

@@ -71,7 +71,13 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
     RFC 9293 section 3.4.1 (ISN), RFC 3022 (NAT).
     """
     by_endpoints: dict[tuple[Endpoint, Endpoint], list[tuple[int, int, dict[str, Any]]]] = {}
-    ranges = {source: _ranges(traces[source]) for source in captures}
+    # A capture that stands alone has nothing that its sequence numbers could be compared with.
+    ranges = {
+        source: _ranges(traces[source])
+        if len(traces) > 1
+        else [[(0, 0)] * 2] * len(traces[source].connections)
+        for source in captures
+    }
     for source in captures:
         for conn, entry in enumerate(traces[source].connections):
             first, second = endpoints_of(entry)

@@ -275,12 +275,12 @@ def _tables(state: AlignmentState, final: dict[int, Nominal]) -> dict[str, Table
     from multitracer.alignment.tables import capture_tables, kernel_tables, link_tables
 
     parts: dict[str, list[Table]] = {}
-    spans: Sequence[tuple[int, int]] = []
     for source in state.layer("tcp"):
         for name, table in capture_tables(state, source, final[source]).items():
             parts.setdefault(name, []).append(table)
-    spans = _spans(state, parts.get("segments", []))
-    for source in [*state.layer("kernel"), *state.layer("dccp")]:
+    logs = [*state.layer("kernel"), *state.layer("dccp")]
+    spans = _spans(state, parts.get("segments", [])) if logs else []
+    for source in logs:
         for name, table in kernel_tables(state, source, final[source], spans).items():
             parts.setdefault(name, []).append(table)
     for source in state.layer("link"):

@@ -14,6 +14,7 @@ class Question(NamedTuple):
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     specific: bool = False
+    link_uses: tuple[str, ...] = ()
 
 
 QUESTIONS = {
@@ -72,7 +73,6 @@ QUESTIONS = {
             "utilization",
             "idle_phases",
             "chains",
-            "queueing",
             "link_retransmissions",
             "local_drops",
             "air",
@@ -82,6 +82,7 @@ QUESTIONS = {
             "mptcp",
             "conditions",
         ),
+        link_uses=("queueing",),
     ),
     "air": Question(needs=("link_air",), specific=True),
     "host": Question(needs=("host_events",), uses=("snd", "rcv"), specific=True),

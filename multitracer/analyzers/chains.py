@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Mapping
-from itertools import repeat
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,16 +10,18 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.chains.ackloss import ack_loss_chains
 from multitracer.diagnosis.chains.acks import ack_chains
 from multitracer.diagnosis.chains.calls import call_chains
-from multitracer.diagnosis.chains.chain import Chain, Event, chain_table, event_table
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.chain import Chain, Event, chain_columns, event_table
+from multitracer.diagnosis.chains.evidence import Evidence
+from multitracer.diagnosis.chains.found import Chains, Columns
 from multitracer.diagnosis.chains.linkwork import burst_chains, xoff_chains
-from multitracer.diagnosis.chains.recovery import drop_chains, loss_chains, queue_chains
+from multitracer.diagnosis.chains.recovery import drop_chains, given_up_chains, queue_chains
 from multitracer.diagnosis.chains.resets import reset_chains
 from multitracer.diagnosis.chains.standstill import standstill_chains
+from multitracer.diagnosis.chains.unexplained import Unexplained
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.schema.chains import CHAIN_LINKS
+from multitracer.model.schema.chains import CHAIN_EVENTS, CHAIN_LINKS, CHAINS
 from multitracer.model.schema.results import IDLE_CAUSES
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
 _BEHIND_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
@@ -44,104 +42,191 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Paper 5.2 to 5.5.
     """
     evidence = Evidence(m, results)
-    drops, left = drop_chains(evidence, evidence.episodes)
-    resets, left = reset_chains(evidence, left)
-    calls, left = call_chains(evidence, left)
-    still, left = standstill_chains(evidence, left)
-    acks, left = ack_loss_chains(evidence, left)
-    bursts, left = burst_chains(evidence, left)
-    found = [*drops, *resets, *calls, *still, *bursts, *acks, *loss_chains(evidence, left)]
-    charged = sorted(found, key=lambda one: one.t_ns)
-    held = sorted(ack_chains(evidence), key=lambda one: one.t_ns)
-    links = _charge(evidence, charged, held)
-    beside = sorted([*queue_chains(evidence), *xoff_chains(evidence)], key=lambda one: one.t_ns)
-    chains = [*charged, *held, *beside]
-    table, events, byte_ns = chain_table(chains, evidence.byte_ns), event_table(chains), evidence.byte_ns
-    del evidence, drops, resets, calls, still, acks, bursts, found, charged, held, beside, left
+    found = _Numbered(evidence)
+    links = _charge(evidence, found)
+    byte_ns = evidence.byte_ns
+    del evidence  # all that was sent again, in the order of connections
+    table, events, dropped = found.columns(byte_ns)
     words = table.words("kind")
     summary = {
         "count": len(table),
         "kinds": {kind: int(np.count_nonzero(words == kind)) for kind in sorted(set(words.tolist()))},
         "idle_s": round(int(table["idle_ns"].sum()) / 1e9, 6),
         "byte_us": round(byte_ns / 1e3, 6),
-        "chains": _words(m, chains, table),
+        "chains": Chains(Columns([source.path for source in m.sources], m.t0_ns, table, events, dropped)),
     }
     return Result("chains", summary, {"chains": table, "chain_events": events, "chain_links": links})
 
 
-def _charge(evidence: Evidence, chains: list[Chain], held: list[Chain]) -> Table:
-    """Which chain each idle phase, timeout and repeat belongs to; `held` are numbered behind the others."""
-    by_repeat: dict[int, dict[int, int]] = {one.conn: {} for one in evidence.episodes}
-    for number, chain in enumerate(chains, 1):
-        for episode in _episodes_of(evidence, chain):
-            by_repeat[episode.conn].update(dict.fromkeys(episode.values("record"), number))
-    times, records, numbers = array("q"), array("q"), array("q")
-    for episode in evidence.episodes:
-        repeated = episode.values("record")
-        times.extend(episode.values("t_ns"))
-        records.extend(repeated)
-        numbers.extend(map(by_repeat[episode.conn].get, repeated, repeat(0)))
-    what = ["repeat"] * len(times)
+class _Numbered:
+    """All chains in order of time: those to which recoveries are charged, late ACKs, and what is beside them.
+
+    Attributes
+    ----------
+    objects : dict of int to Chain
+        Those that something explains, by number.
+    others : Unexplained
+        Recoveries that nothing explains.
+    numbers : array of int64
+        The numbers of these.
+    held : list of Chain
+        Late ACKs; their numbers follow on those of `objects` and `others` together.
+    first_held : int
+        The number of the first of these.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        drops, left = drop_chains(evidence, evidence.episodes)
+        resets, left = reset_chains(evidence, left)
+        calls, left = call_chains(evidence, left)
+        still, left = standstill_chains(evidence, left)
+        acks, left = ack_loss_chains(evidence, left)
+        bursts, left = burst_chains(evidence, left)
+        explained = [*drops, *resets, *calls, *still, *bursts, *acks]
+        lost, others, places = given_up_chains(evidence, left)
+        self.others = Unexplained(evidence, evidence.episodes.places(others))
+        # Of chains that begin at the same time, those recoveries come last, in their own order.
+        apart = np.ones(len(left), dtype=np.bool_)
+        apart[places] = False
+        rank = np.concatenate([np.arange(-len(explained), 0), np.flatnonzero(~apart), np.flatnonzero(apart)])
+        charged = [*explained, *lost]
+        begin = np.concatenate([np.array([one.t_ns for one in charged], dtype=np.int64), self.others.t_ns])
+        number = np.empty(len(begin), dtype=np.int64)
+        number[np.lexsort((rank, begin))] = np.arange(1, len(begin) + 1)
+        self.numbers: Array = number[len(charged) :]
+        self.objects = dict(sorted(zip(number[: len(charged)].tolist(), charged, strict=True)))
+        self.first_held = len(begin) + 1
+        self.held = sorted(ack_chains(evidence), key=lambda one: one.t_ns)
+        self._beside = sorted([*queue_chains(evidence), *xoff_chains(evidence)], key=lambda one: one.t_ns)
+        self._place_of = np.empty(self.first_held, dtype=np.int64)
+        self._place_of[self.numbers] = np.arange(len(self.numbers))
+
+    def idle(self, number: int, start: int, end: int, rule: str, source: int, record: int, conn: int) -> None:
+        """Charge an idle phase to a chain.
+
+        Parameters
+        ----------
+        number : int
+            The chain.
+        start, end : int
+            The phase.
+        rule : str
+            Why it belongs there.
+        source, record, conn : int
+            What shows it.
+        """
+        chain = self.objects.get(number)
+        if chain is None and number >= self.first_held:
+            chain = self.held[number - self.first_held]
+        if chain is None:
+            place = int(self._place_of[number])
+            self.others.idle(place, start, end, rule, source, record, conn)
+            return
+        chain.idle_ns += end - start
+        parent = len(chain.events)
+        chain.add(Event("idle", start, rule, parent, end_ns=end, source=source, record=record, conn=conn))
+
+    def columns(self, byte_ns: float) -> tuple[Table, Table, Array]:
+        """The tables `CHAINS` and `CHAIN_EVENTS`, and what of each chain the link never carried before."""
+        objects = [*self.objects.values(), *self.held, *self._beside]
+        behind = range(self.first_held, self.first_held + len(self.held) + len(self._beside))
+        numbers, others = [*self.objects, *behind], self.others
+        events = _in_order([event_table(objects, numbers), others.events(self.numbers)])
+        at = np.append(np.array(numbers, dtype=np.int64), self.numbers) - 1
+        loss = np.full(len(others), CHAINS.code("kind", "loss"))
+        own = {"kind": loss, **others.columns()}
+        given = {}
+        for name, values in chain_columns(objects).items():
+            column = given[name] = np.zeros(len(at), dtype=np.int64)
+            column[at] = np.append(values, own.get(name, np.zeros(len(others), dtype=np.int64)))
+        end_ns, of = given["t_ns"].copy(), events["chain"] - 1
+        np.maximum.at(end_ns, of, np.maximum(events["t_ns"], events["end_ns"]))
+        dropped = given.pop("dropped")
+        cost_ns = given["idle_ns"] + np.rint((given["duplicate"] - dropped) * byte_ns).astype(np.int64)
+        given |= {"chain": np.arange(1, len(at) + 1), "end_ns": end_ns, "cost_ns": cost_ns}
+        given["events"] = np.bincount(of, minlength=len(at))
+        return Table.filled(CHAINS, len(at), given), events, dropped
+
+
+def _in_order(tables: Sequence[Table]) -> Table:
+    """Events chain by chain."""
+    joined = Table.concat(CHAIN_EVENTS, tables)
+    ordered = joined.reordered(np.lexsort((joined["event"], joined["chain"])))
+    for name in ordered:
+        _ = ordered[name]  # moves there, so that nothing is held twice
+    return ordered
+
+
+def _charge(evidence: Evidence, found: _Numbered) -> Table:
+    """Which chain each idle phase, timeout and repeat belongs to."""
+    episodes = evidence.episodes
+    number_of = _charged(evidence, found)  # by episode
+    rows, of = episodes.rows(np.arange(len(episodes)))
+    table = episodes.of.table
+    parts = [("repeat", table["t_ns"][rows], table["record"][rows], number_of[of])]
     timeouts = evidence.rows("timeouts")
-    fired = []
     if timeouts is not None:
-        for t_ns, record, conn in zip(
-            *(timeouts[n].tolist() for n in ("t_ns", "record", "conn")), strict=True
-        ):
-            fired.append(("timeout", t_ns, record, by_repeat.get(conn, {}).get(record, 0)))
-    for word, t_ns, record, number in (*fired, *_charge_idle(evidence, chains, held, by_repeat)):
-        what.append(word)
-        times.append(t_ns)
-        records.append(record)
-        numbers.append(number)
-    given = {
-        "what": np.array(what, dtype=object),
-        "t_ns": np.array(times),
-        "record": np.array(records),
-        "chain": np.array(numbers),
-    }
-    return Table.filled(CHAIN_LINKS, len(what), given)
-
-
-def _charge_idle(
-    evidence: Evidence, chains: list[Chain], held: list[Chain], by_repeat: dict[int, dict[int, int]]
-) -> list[tuple[str, int, int, int]]:
+        mine = _number_at(number_of, episodes.having(timeouts["conn"], timeouts["record"]))
+        parts.append(("timeout", timeouts["t_ns"], timeouts["record"], mine))
     phases = evidence.rows("idle_phases")
-    if phases is None:
-        return []
-    found = []
-    every = [*chains, *held]
-    starts = {conn: [one.start_ns for one in all_of] for conn, all_of in evidence.episodes_by.items()}
+    if phases is not None:
+        idle = _charge_idle(evidence, found, number_of, phases)
+        parts.append(("idle", phases["t_ns"], phases["wake_record"], idle))
+    what, t_ns, record, chain = zip(*parts, strict=True)
+    given = {
+        "what": np.repeat(np.array(what, dtype=object), [len(one) for one in t_ns]),
+        "t_ns": np.concatenate(t_ns),
+        "record": np.concatenate(record),
+        "chain": np.concatenate(chain),
+    }
+    return Table.filled(CHAIN_LINKS, len(given["t_ns"]), given)
+
+
+def _number_at(number_of: Array, places: Array) -> Array:
+    """The number of the chain of each episode, 0 where there is none."""
+    return np.append(number_of, 0)[places]
+
+
+def _charged(evidence: Evidence, found: _Numbered) -> Array:
+    """The number of the chain that each episode is in: the last one with the packet that began it."""
+    number_of = np.zeros(len(evidence.episodes), dtype=np.int64)
+    if evidence.source is None:
+        return number_of
+    events = event_table([*found.objects.values()], [*found.objects])
+    conn_of = np.zeros(found.first_held, dtype=np.int64)
+    for number, one in found.objects.items():
+        conn_of[number] = one.conn
+    conn_of[found.numbers] = found.others.conn
+    others = found.others.recoveries
+    for table, numbers in ((events, events["chain"]), (others, found.numbers[others["chain"]])):
+        own = table["source"] == evidence.source
+        chain = numbers[own]
+        begun = evidence.episodes.begun_by(conn_of[chain], table["record"][own])
+        np.maximum.at(number_of, begun[begun >= 0], chain[begun >= 0])
+    return number_of
+
+
+def _charge_idle(evidence: Evidence, found: _Numbered, number_of: Array, phases: Table) -> Array:
+    """The number of the chain of each idle phase, which is charged to it; 0: none."""
+    episodes = evidence.episodes
+    numbers = _number_at(number_of, episodes.having(phases["conn"], phases["wake_record"]))
     source = _source_of(evidence)
-    columns = ("t_ns", "end_ns", "conn", "wake_record", "frame_record", "cause")
-    for start, end, conn, wake, frame, code in zip(*(phases[name].tolist() for name in columns), strict=True):
+    columns = ("t_ns", "end_ns", "conn", "frame_record", "cause")
+    for row, (start, end, conn, frame, code) in enumerate(
+        zip(*(phases[name].tolist() for name in columns), strict=True)
+    ):
         cause = IDLE_CAUSES[code]
-        mine = by_repeat.get(conn, {})
-        number = mine.get(wake, 0)
+        number = int(numbers[row])
         if not number and cause in _BEHIND_LOSS:
-            before = bisect_right(starts.get(conn, []), end + _SLACK_NS)
-            if before:
-                last = evidence.episodes_by[conn][before - 1]
-                number = mine.get(last.first_record, 0)
+            before = episodes.before(conn, end + _SLACK_NS)
+            number = int(number_of[before]) if before >= 0 else 0
         elif not number and cause in _AWAITED:
-            number = next((n for n, one in enumerate(held, len(chains) + 1) if _behind(one, start, end)), 0)
+            held = enumerate(found.held, found.first_held)
+            number = next((n for n, one in held if _behind(one, start, end)), 0)
         if number:
-            chain = every[number - 1]
-            chain.idle_ns += end - start
-            chain.add(
-                Event(
-                    "idle",
-                    start,
-                    f"the link had nothing to send: {cause}",
-                    len(chain.events),
-                    end_ns=end,
-                    source=source,
-                    record=frame,
-                    conn=conn,
-                )
-            )
-        found.append(("idle", start, wake, number))
-    return found
+            found.idle(number, start, end, f"the link had nothing to send: {cause}", source, frame, conn)
+        numbers[row] = number
+    return numbers
 
 
 def _behind(chain: Chain, start: int, end: int) -> bool:
@@ -150,61 +235,9 @@ def _behind(chain: Chain, start: int, end: int) -> bool:
     return 2 * (min(end, until) - max(start, chain.t_ns)) > end - start
 
 
-def _episodes_of(evidence: Evidence, chain: Chain) -> list[Episode]:
-    """The episodes whose retransmissions are in a chain."""
-    records = dict.fromkeys(event.record for event in chain.events if event.source == evidence.source)
-    begun = (evidence.begun_by.get((chain.conn, record)) for record in records)
-    return [one for one in begun if one is not None]
-
-
 def _source_of(evidence: Evidence) -> int:
     frames = evidence.m.table("link_frames")
     return int(frames["source"][0]) if len(frames) else -1
-
-
-def _words(m: Timeline, chains: list[Chain], table: Table) -> list[dict[str, Any]]:
-    """The chains for the summary; the list is empty after it, as each of them is there once."""
-    paths, t0_ns = [source.path for source in m.sources], m.t0_ns
-    chains.reverse()
-    taken = (chains.pop() for _ in range(len(chains)))
-    rows = zip(taken, table["end_ns"].tolist(), table["cost_ns"].tolist(), strict=True)
-    return [
-        {
-            "chain": number,
-            "kind": chain.kind,
-            "start": round(float(chain.t_ns - t0_ns) / 1e9, 6),
-            "end": round(float(end_ns - t0_ns) / 1e9, 6),
-            "conn": chain.conn if chain.conn >= 0 else None,
-            "idle_s": round(chain.idle_ns / 1e9, 6) if chain.idle_ns else 0.0,
-            "held_s": round(chain.held_ns / 1e9, 6) if chain.held_ns else 0.0,
-            "duplicate_bytes": chain.duplicate,
-            "dropped_bytes": chain.dropped,
-            "cost_s": round(cost_ns / 1e9, 6),
-            "silence_s": round(chain.silence_ns / 1e9, 6) if chain.silence_ns else 0.0,
-            "events": [_event(t0_ns, paths, place, event) for place, event in enumerate(chain.events, 1)],
-        }
-        for number, (chain, end_ns, cost_ns) in enumerate(rows, 1)
-    ]
-
-
-def _event(t0_ns: int, paths: list[str], number: int, event: Event) -> dict[str, Any]:
-    what, t_ns, rule, parent, end_ns, source, record, _, seq, length, frames, several, wait_ns, cause = event
-    return {
-        "event": number,
-        "parent": parent or None,
-        "what": what,
-        "t": round(float(t_ns - t0_ns) / 1e9, 6),
-        "end": round(float(end_ns - t0_ns) / 1e9, 6) if end_ns >= 0 else None,
-        "source": paths[source] if source >= 0 else None,
-        "record": record or None,
-        "seq": seq if seq >= 0 else None,
-        "length": length if length >= 0 else None,
-        "frames": frames or None,
-        "number": several,
-        "wait_s": round(wait_ns / 1e9, 6) if wait_ns >= 0 else None,
-        "cause": cause or None,
-        "rule": rule,
-    }
 
 
 ANALYZER = Analyzer(

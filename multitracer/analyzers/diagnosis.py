@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
+from multitracer.diagnosis.chains.found import chains_of
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
@@ -103,7 +104,7 @@ def _from_captures(
         return found, None
     broken, some = unfinished(m, connections)
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
-    chains = [] if m.summarised else summary_of(results, "chains").get("chains", [])
+    chains = None if m.summarised else chains_of(results)
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
     # An estimate is the whole and no cause: what it was lost to has the costs.
     whole = replace(whole, cost_s=0.0) if whole is not None else None
@@ -111,7 +112,7 @@ def _from_captures(
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
     twice_s = duplicates_s(utilization) if whole is not None else 0.0
-    rest, loss = priced.from_captures(m, rest, connections, chains, twice_s)
+    rest, loss = priced.from_captures(m, rest, connections, chains or (), twice_s)
     rest = [one for one in rest if one.text]
     # The main cause first, with what the kernel has against it, then what cost most.
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
@@ -158,10 +159,10 @@ def _along_the_link(
     from multitracer.diagnosis.findings.behind_chains import said
 
     connections = summary_of(results, "connections").get("connections", [])
-    chains = summary_of(results, "chains").get("chains", [])
+    chains = chains_of(results)
     phases = summary_of(results, "idle_phases").get("phases", [])
     found = said(m, chains) + idle_causes(m, phases, _chained(m, results), connections, chains)
-    found, loss = priced.along_the_link(found, chains, utilization, _repeated(m, results))
+    found, loss = priced.along_the_link(found, chains or (), utilization, _repeated(m, results))
     span = float(utilization.get("span_s") or _span(connections))
     findings = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.

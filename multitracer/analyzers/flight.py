@@ -87,7 +87,7 @@ def _walk(states: SenderStates) -> FlowBatch:
     of = np.concatenate([data.of, acks.of])
     t_ns = np.concatenate([data["t_ns"], acks["t_ns"]])
     record = np.concatenate([data["record"], acks["record"]])
-    order = np.lexsort((record, t_ns, of))
+    order = _in_time(states.times.at(of, t_ns), record)
     of, t_ns, record = of[order], t_ns[order], record[order]
     first = data.smallest(data["seq"], 0)
     sent, received = first[data.of], first[acks.of]
@@ -115,6 +115,15 @@ def _walk(states: SenderStates) -> FlowBatch:
         "pipe": pipe,
     }
     return FlowBatch(Table(IN_FLIGHT, columns), of, data.count)
+
+
+def _in_time(keys: Times, record: Times) -> Times:
+    """The order of keys of flow and time, and of records where these are the same."""
+    order = np.argsort(keys, kind="stable")  # two parts that are in order each are merged
+    ordered, records = keys[order], record[order]
+    if np.any((ordered[1:] == ordered[:-1]) & (records[1:] < records[:-1])):
+        order = np.lexsort((record, keys))
+    return order
 
 
 def _left_unnamed(states: SenderStates, of: Times, order: Times, t_ns: Times) -> Times:

@@ -182,8 +182,9 @@ def _exchanges(m: Timeline, connections: Sequence[Connection]) -> dict[int, Entr
     """The exchange of SYN, SYN-ACK and ACK of each connection whose two SYNs are in its nearest capture."""
     import numpy as np
 
-    segments = m.table("segments")
+    segments = m.segments_by_flow
     rows = np.flatnonzero(segments["flags"] & _SYN)
+    rows = rows[np.lexsort((segments["record"][rows], segments["t_ns"][rows]))]
     nearest = np.full(max((one.index for one in connections), default=-1) + 1, -1, dtype=np.int64)
     for one in connections:
         nearest[one.index] = _nearest(m, one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from multitracer.layers.crosslayer.idlecause import Cause, Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.link.resetlog import handshake_spans, handshakes
 from multitracer.layers.tcp.bottleneck import why_no_bottleneck
-from multitracer.layers.tcp.senderstate import sender_states
+from multitracer.layers.tcp.flow_batch import batches, one_batch
+from multitracer.layers.tcp.senderstate import SenderState, sender_states
 from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.intervals import (
@@ -28,12 +29,14 @@ from multitracer.model.arrays.intervals import (
 )
 from multitracer.model.schema.results import IDLE_CAUSES, IDLE_PHASES
 from multitracer.model.table import Table
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 
 ESTIMATE = "estimate from captures"
 
 _STALLED = 0.5
 """What was in flight stood still for this part of a phase that is one of a stalled path."""
+
+_FEW = 16
 
 _TOO_FAST = "ACKs came at more than twice the rate of the full link: when it was idle does not show in them"
 
@@ -105,9 +108,8 @@ def _table(
     Each of `stalled` has the start and the end of a time in which what was in flight stalled, and the
     number of its connection.
     """
-    found = sender_states(m, m.connections) if len(idle) else None
-    states = [] if found is None else [found.one(at) for at in range(len(found.connections))]
-    reasons = Reasons(m, slot_ns, states, results)
+    states = [state for some in batches(m) for state in _states(m, some)] if len(idle) else []
+    reasons = Reasons(m, slot_ns, states, results, idle[:, 0])
     rows = []
     for (start, end), known in zip(idle.tolist(), evidence, strict=True):
         cause = _of_stalled_path(m, stalled, start, end) or cause_of(reasons, start, end)
@@ -128,6 +130,14 @@ def _table(
             }
         )
     return Table.filled(IDLE_PHASES, len(rows), {n: [row[n] for row in rows] for n in IDLE_PHASES.by_name})
+
+
+def _states(m: Timeline, some: list[Connection]) -> Iterator[SenderState]:
+    """Of one batch; a few long connections one by one, as columns of one need not be copied."""
+    for part in [[one] for one in some] if len(some) <= _FEW and not one_batch(m, some) else [some]:
+        found = sender_states(m, part)
+        if found is not None:
+            yield from (found.one(at) for at in range(len(found.connections)))
 
 
 def _of_stalled_path(

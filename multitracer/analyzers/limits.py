@@ -7,7 +7,7 @@ them: `limits` of an entry has them as `connections` does, from the core or the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,17 +48,27 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     RFC 5681 (cwnd), RFC 9293 3.8.6 (window), RFC 7661 (application-limited); T-RAT, Zhang et al. 2002.
     """
-    tables, entries = [], []
+    parts, entries, count = [], [], 0
     logged = _Kernel(m)
     for some in batches(m):
         states = sender_states(m, some, answered=True)
         if states is not None:
             phases, first = _merged(*_pauses(states))
-            tables.append(phases)
+            parts.append(some)
+            count += len(phases)
             entries += _entries(m, states, phases, first, logged)
     if not entries:
         return Result("limits", inconclusive="needs data and its ACKs in the capture next to the sender")
-    return Result("limits", {"connections": entries}, {"phases": Table.concat(LIMIT_PHASES, tables)})
+    table = Table.later(LIMIT_PHASES, count, lambda: _phases(m, parts))
+    return Result("limits", {"connections": entries}, {"phases": table})
+
+
+def _phases(m: Timeline, parts: Sequence[Sequence[Connection]]) -> Table:
+    """The phases of all batches that have any, found once more, as few look at them."""
+    found = (sender_states(m, some, answered=True) for some in parts)
+    return Table.concat(
+        LIMIT_PHASES, [_merged(*_pauses(states))[0] for states in found if states is not None]
+    )
 
 
 def _entries(

@@ -34,12 +34,12 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Karn and Partridge, SIGCOMM 1987; RFC 6298 section 3; RFC 7323 section 4.
     """
-    tables, entries = [], []
+    count, entries = 0, []
     states = m.table("tcp_states")
     logged = Grouped(states["conn"], states["dir"])
     for both in two_way_batches(m):
-        found = [_by_segment(both), _by_timestamp(both)]
-        tables += [_table(both, *samples, method) for method, samples in enumerate(found)]
+        found = _found(both)
+        count += sum(len(rows) for rows, _, _ in found)
         statistics_by_method = [_statistics(both, *samples) for samples in found]
         stamped = _any(both, both.data_of, both.data["ts_val"] >= 0)
         stamped &= _any(both, both.acks_of, both.acks["ts_ecr"] >= 0)
@@ -57,7 +57,13 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             entries.append(entry)
     if not entries:
         return Result("round_trips", inconclusive="needs data and its ACKs in one capture")
-    return Result("round_trips", {"connections": entries}, {"rtt_samples": _by_connection(tables)})
+    table = Table.later(RTT_SAMPLES, count, lambda: _by_connection(m))
+    return Result("round_trips", {"connections": entries}, {"rtt_samples": table})
+
+
+def _found(both: TwoWay) -> tuple[tuple[Times, Times, Flags], ...]:
+    """Samples by each of `RTT_METHODS`."""
+    return _by_segment(both), _by_timestamp(both)
 
 
 def _by_segment(both: TwoWay) -> tuple[Times, Times, Flags]:
@@ -92,8 +98,13 @@ def _table(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags, method: int) 
     return Table(RTT_SAMPLES, {**columns, "way": methods, "rtt_ns": rtt_ns, "again": again.astype(np.int8)})
 
 
-def _by_connection(tables: list[Table]) -> Table:
-    """One table: connection after connection, one way after the other."""
+def _by_connection(m: Timeline) -> Table:
+    """All samples, found once more, as few look at them: by connection, one way after the other."""
+    tables = [
+        _table(both, *samples, method)
+        for both in two_way_batches(m)
+        for method, samples in enumerate(_found(both))
+    ]
     table = Table.concat(RTT_SAMPLES, tables)
     return table.where(np.lexsort((table["way"], table["conn"])))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from multitracer.model.arrays.statistics import medians, quantiles, smoothed
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.studies import RTT_SAMPLES
 from multitracer.model.table import Array, Table
-from multitracer.model.timeline import Timeline
+from multitracer.model.timeline import Connection, Timeline
 
 ALPHA, BETA, K = 1 / 8, 1 / 4, 4  # RFC 6298 2.3
 
@@ -33,23 +33,36 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """
     if near_sender(m) is None:
         return Result("rtt_deviation", inconclusive="needs a capture next to the data sender")
-    tables, entries = [], []
-    for some in batches(m):
-        acks = valid_acks(m, some, near_sender(m))
-        acks = acks.where(acks["rtt_ns"] >= 0)
+    count, entries = 0, []
+    for some, acks in _sampled(m):
         if len(acks):
-            table, estimates = _measured(acks)
-            tables.append(table)
+            _, estimates = _measured(acks)
+            count += len(acks)
             entries += [{"conn": some[at].index, **estimates[at]} for at in sorted(estimates)]
     if not entries:
         return Result("rtt_deviation", inconclusive="needs an RTT sample in a capture")
-    return Result(
-        "rtt_deviation", {"connections": entries}, {"rtt_samples": Table.concat(RTT_SAMPLES, tables)}
-    )
+    table = Table.later(RTT_SAMPLES, count, lambda: _samples(m))
+    return Result("rtt_deviation", {"connections": entries}, {"rtt_samples": table})
 
 
-def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
-    """Samples with the estimates, and what they come to by connection."""
+def _sampled(m: Timeline) -> Iterator[tuple[list[Connection], FlowBatch]]:
+    """Connections, and those of their ACKs that gave a sample."""
+    for some in batches(m):
+        acks = valid_acks(m, some, near_sender(m))
+        yield some, acks.where(acks["rtt_ns"] >= 0)
+
+
+def _samples(m: Timeline) -> Table:
+    """All samples with the estimates, made once more, as few look at them."""
+    tables = []
+    for _, acks in _sampled(m):
+        columns = {name: acks[name] for name in ("t_ns", "conn", "record", "rtt_ns")}
+        tables.append(Table(RTT_SAMPLES, columns | _measured(acks)[0]))
+    return Table.concat(RTT_SAMPLES, tables)
+
+
+def _measured(acks: FlowBatch) -> tuple[dict[str, Array], dict[int, dict[str, Any]]]:
+    """The estimates of each sample, and what they come to by connection."""
     rtt = acks["rtt_ns"].astype(np.float64)
     before, varies, timer = (np.empty(len(rtt)) for _ in range(3))
     estimates: dict[int, dict[str, Any]] = {}
@@ -60,9 +73,7 @@ def _measured(acks: FlowBatch) -> tuple[Table, dict[int, dict[str, Any]]]:
         before[rows], varies[rows], timer[rows] = _estimates(rtt[rows])
         described = _describe(rtt[rows], before[rows], timer[rows])
         estimates.update(zip(alike.tolist(), described, strict=True))
-    columns = {name: acks[name] for name in ("t_ns", "conn", "record", "rtt_ns")}
-    more = {"srtt_ns": before, "rttvar_ns": varies, "rto_ns": timer}
-    return Table(RTT_SAMPLES, columns | more), estimates
+    return {"srtt_ns": before, "rttvar_ns": varies, "rto_ns": timer}, estimates
 
 
 def _estimates(rtt: Array) -> tuple[Array, Array, Array]:

@@ -178,8 +178,22 @@ def needed(need: str) -> list[str]:
     return need.removeprefix("result:").split("|")
 
 
-def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
+def order(known: Mapping[str, Analyzer], wanted: list[str], measurement: Timeline) -> list[str]:
     """Names of the analyzers to run, what is needed first.
+
+    Parameters
+    ----------
+    known : mapping of str to Analyzer
+        Analyzers by name.
+    wanted : list of str
+        Those to run.
+    measurement : Timeline
+        Some results are used only where it has a log of the link.
+
+    Returns
+    -------
+    list of str
+        Those wanted, and what they need or use.
 
     Raises
     ------
@@ -188,13 +202,15 @@ def order(known: Mapping[str, Analyzer], wanted: list[str]) -> list[str]:
     """
     graph: dict[str, list[str]] = {}
     todo = list(wanted)
+    along_the_link = measurement.rows("link_frames", "link_events") > 0
     while todo:
         name = todo.pop()
         if name in graph:
             continue
         question = registry.question(known, name)
         before = [name for need in question.needs if need.startswith("result:") for name in needed(need)]
-        before += [use.removeprefix("result:") for use in question.uses]
+        uses = question.uses + (question.link_uses if along_the_link else ())
+        before += [use.removeprefix("result:") for use in uses]
         graph[name] = [other for other in before if other in known and other != name]
         todo += graph[name]
     try:
@@ -239,7 +255,7 @@ def answers(
     for name in wanted:
         if name not in known:
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
-    steps = order(known, wanted)
+    steps = order(known, wanted, measurement)
     results: dict[str, Result] = {}
     for done, name in enumerate(steps):
         if progress:
@@ -265,7 +281,7 @@ class WhenAsked(registry.OnDemand[Result]):
 
     def make(self, name: str) -> Result:
         """Answer it, after what it needs."""
-        for step in order(self._known, [name]):
+        for step in order(self._known, [name], self._measurement):
             if step not in self._made:
                 self._made[step] = answer(self._known, step, self._measurement, self._made)
         return self._made[name]

@@ -133,7 +133,8 @@ def read(
             held = stack.enter_context(HeldInput(SUMMARY_BYTES))
         size, packed = _size(path, held)
         limit = FULL_CONNECTIONS if detail == "bounded" else SUMMARY_CONNECTIONS
-        if detail != "summary" and size <= (SUMMARY_BYTES // PACKED if packed else SUMMARY_BYTES):
+        small = size <= (SUMMARY_BYTES // PACKED if packed else SUMMARY_BYTES)
+        if detail != "summary" and (small or (detail == "bounded" and held is None)):
             # One that may hold many connections is read whole until it is known that it does.
             few = size <= limit * (SMALLEST_PACKED if packed else SMALLEST_RECORD)
             try:

@@ -98,6 +98,8 @@ class Analyzer:
         summary stands below ``other``.
     batch : tuple of BatchColumn
         Columns that it adds to the summary of a batch.
+    link_uses : tuple of str
+        Other results that it uses if present, beside those in `uses`, where there is a log of the link.
     """
 
     name: str
@@ -108,3 +110,4 @@ class Analyzer:
     specific: bool = False
     key: str = ""
     batch: tuple[BatchColumn, ...] = ()
+    link_uses: tuple[str, ...] = ()

@@ -167,6 +167,8 @@ class Table:
 
     def __getitem__(self, name: str) -> Array:
         column = self._columns[name]
+        if isinstance(column, np.ndarray):
+            return column
         if isinstance(column, _Pick):
             column = column.table[name][column.rows]
             self._columns[name] = column
@@ -304,7 +306,8 @@ class Table:
         rows = len(self)
         held = self._columns.items()
         changed: dict[str, _Column] = {
-            name: _Of(self) if isinstance(one, np.ndarray | _Taken | _Back) else one for name, one in held
+            name: _Of(self) if isinstance(one, np.ndarray | _Taken | _Back | _Later) else one
+            for name, one in held
         }
         for name, values in columns.items():
             if isinstance(values, Sparse):

@@ -105,6 +105,11 @@ class FlowIndex:
     Parameters
     ----------
     segments : Table
+
+    Attributes
+    ----------
+    segments : Table
+        The same, those of each flow together in time order.
     """
 
     def __init__(self, segments: Table) -> None:
@@ -112,13 +117,17 @@ class FlowIndex:
         self._sources = int(source.max(initial=0)) + 1
         self._connections = int(conn.max(initial=0)) + 1
         key = (source * np.int64(2) + segments["dir"]) * self._connections + conn
+        if 2 * self._sources * self._connections <= 1 << 16:
+            key = key.astype(np.uint16)  # such keys are sorted digit by digit
         t_ns = segments["t_ns"]
         # Rows are in time order already; a stable sort keeps them so within each flow.
         in_time = not np.any(t_ns[1:] < t_ns[:-1])
         order = np.argsort(key, kind="stable") if in_time else np.lexsort((t_ns, key))
-        self._keys, starts = np.unique(key[order], return_index=True)
+        key = key[order]
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+        self._keys = key[starts].astype(np.int64)
         self._bounds = np.append(starts, len(key))
-        self._segments = segments.reordered(order)
+        self.segments = segments.reordered(order)
         self._tables: dict[int, Table] = {}
         self._carrying: list[int] | None = None
 
@@ -138,7 +147,7 @@ class FlowIndex:
         known = self._tables.get(at)
         if known is None:
             begin, end = self._bounds[at : at + 2].tolist() if at >= 0 else (0, 0)
-            known = self._tables[at] = self._segments.between(begin, end)
+            known = self._tables[at] = self.segments.between(begin, end)
         return known
 
     def carrying(self, conn: int, direction: int, source: int | None) -> int:
@@ -151,7 +160,7 @@ class FlowIndex:
         """
         at = self._place(conn, direction, source)
         if self._carrying is None:
-            data = np.append(0, np.cumsum(self._segments["length"] > 0))
+            data = np.append(0, np.cumsum(self.segments["length"] > 0))
             self._carrying = np.diff(data[self._bounds]).tolist()
         return 0 if at < 0 else self._carrying[at]
 
@@ -181,9 +190,9 @@ class FlowIndex:
         first, several = begin[sizes > 0], sizes[sizes > 0]
         if np.array_equal(first[1:], (first + several)[:-1]):
             start = int(first[0]) if len(first) else 0
-            return self._segments.between(start, start + len(of)), of
+            return self.segments.between(start, start + len(of)), of
         rows = np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]
-        return self._segments.where(rows), of
+        return self.segments.where(rows), of
 
     def _place(self, conn: int, direction: int, source: int | None) -> int:
         """Which flow this is; -1: none that there is."""
@@ -303,6 +312,11 @@ class Timeline:
             The capture among the sources.
         """
         return self._flow_index().carrying(conn, direction, source)
+
+    @property
+    def segments_by_flow(self) -> Table:
+        """All segments, those of each flow together in time order."""
+        return self._flow_index().segments
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:
         """Segments of many flows, flow behind flow, each in time order; the flow of each.

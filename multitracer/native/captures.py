@@ -107,11 +107,26 @@ def read_capture(
         raise TooManyConnections
     if keep_segments:
         found["segments"] = Columns(found["segments"])
+        if len(found["segments"]["t_ns"]) >= _MANY:
+            _give_back()
     return found
+
+
+_MANY = 100_000
+"""Segments from which on it is worth giving back to the system what reading took besides them."""
 
 
 def _load_numpy() -> None:
     np.ndarray  # noqa: B018
+
+
+def _give_back() -> None:
+    """Give memory back that threads of the core took and freed: glibc keeps it, though they have ended."""
+    import contextlib
+    import ctypes  # NumPy has loaded both
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Follow:

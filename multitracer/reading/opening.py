@@ -149,6 +149,8 @@ def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
         asked = [name for name in known if name in captures or name not in registry.PARSERS]
     if is_script(head):
         asked = []  # a script may hold lines of logs
+    if isinstance(known, registry.Parsers):
+        asked = [name for name in asked if registry.may_claim(name, head)]
     claims = [known[name] for name in asked if known[name].claims(path, head)]
     if len(claims) != 1:
         native.forget(path)

@@ -10,7 +10,7 @@ from support_samples import SAMPLE_NAMES, SAMPLES
 
 import multitracer as mt
 from multitracer.api.analysis import Analysis
-from multitracer.diagnosis.chains.evidence import Repeats, _together
+from multitracer.diagnosis.chains.episodes import Repeats, together
 from multitracer.model import schema
 from multitracer.model.table import Table
 
@@ -237,7 +237,7 @@ def test_what_is_sent_again_outside_a_recovery_belongs_to_what_was_just_before()
     )
     # The unexplained goes with the recovery, a probe right behind it too; the one a minute later is another
     # matter, and a recovery is never joined to what was before it.
-    assert _together(Repeats(rows), np.array([])).tolist() == [1, 1, 1, 1, 2, 2, 3]
+    assert together(Repeats(rows), np.array([])).tolist() == [1, 1, 1, 1, 2, 2, 3]
 
 
 def test_a_needless_timer_within_a_recovery_is_a_matter_of_its_own() -> None:
@@ -252,8 +252,8 @@ def test_a_needless_timer_within_a_recovery_is_a_matter_of_its_own() -> None:
             "cause": [schema.CAUSES.index(cause) for cause in causes],
         },
     )
-    assert _together(Repeats(rows), np.array([12, 13])).tolist() == [1, 1, 2, 2, 2, 3]
-    assert _together(Repeats(rows), np.array([])).tolist() == [1] * 6
+    assert together(Repeats(rows), np.array([12, 13])).tolist() == [1, 1, 2, 2, 2, 3]
+    assert together(Repeats(rows), np.array([])).tolist() == [1] * 6
 
 
 def test_an_event_says_in_fields_what_its_rule_says_in_words(analyses: dict[str, Analysis]) -> None:

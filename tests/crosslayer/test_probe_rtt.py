@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from support_measurement import ack, data, measurement, table
 
@@ -12,6 +13,8 @@ from multitracer.layers.tcp.senderstate import sender_states
 from multitracer.model import schema
 
 MS = 1_000_000
+
+START = 10_010 * MS
 
 
 def reasons(cwnd: list[tuple[int, int]], *, lost: bool = False) -> Reasons:
@@ -32,7 +35,8 @@ def reasons(cwnd: list[tuple[int, int]], *, lost: bool = False) -> Reasons:
     m.tables["tcp_states"] = table(schema.TCP_STATES, states)
     found = sender_states(m, m.connections)
     assert found is not None
-    return Reasons(m, 0, [found.one(at) for at in range(len(found.connections))], {})
+    every = [found.one(at) for at in range(len(found.connections))]
+    return Reasons(m, 0, every, {}, np.array([START]))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,6 @@ def reasons(cwnd: list[tuple[int, int]], *, lost: bool = False) -> Reasons:
     ],
 )
 def test_four_segments_without_a_loss(cwnd: list[tuple[int, int]], lost: bool, word: str) -> None:
-    found = cause_of(reasons(cwnd, lost=lost), 10_010 * MS, 10_100 * MS)
+    found = cause_of(reasons(cwnd, lost=lost), START, 10_100 * MS)
     assert found.word == word, found.because
     assert found.wake_record > 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.tcp.transit import Times
 from multitracer.model.table import Table
@@ -13,7 +16,7 @@ from multitracer.model.table import Table
 _WAITED = ("timeout", "tail_loss_probe")
 
 
-def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def ack_loss_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """Chains of timers that fired although the data had arrived, and the other episodes.
 
     The receiver had acknowledged the first byte that was sent again before the timer fired, and no such ACK
@@ -23,6 +26,9 @@ def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[C
     ----------
     Paper 5.3 (Figure 10), 5.4.
     """
+    m = evidence.m
+    if m.snd is None or m.rcv is None or evidence.source != m.snd:
+        return [], episodes
     chains, left = [], []
     for episode in episodes:
         found = _acks(evidence, episode) if episode.cause in _WAITED else None
@@ -61,7 +67,7 @@ def ack_loss_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[C
 def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
     """ACKs for the first byte sent again that left before that, and when each came; None if not so."""
     known = evidence.acks(episode.conn)
-    if known is None or evidence.source != evidence.m.snd:
+    if known is None:
         return None
     sent, arrived = known
     before = int(np.searchsorted(sent["t_ns"], episode.start_ns))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.tcp.transit import data_at, near_sender, valid_acks
 from multitracer.model.table import Table
@@ -14,7 +17,7 @@ _SAME_CALL_NS = 5_000_000_000  # both entities report the end of one call within
 _CAUSES = {"n2": "N2 exceeded", "protocol": "protocol error", "peer": "requested by its peer"}
 
 
-def call_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def call_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """One chain for each call that the network dropped, and the episodes that belong to none.
 
     An episode that begins after the call was dropped, before any frame arrives again, belongs to it.
@@ -25,10 +28,12 @@ def call_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
     """
     events = evidence.m.table("link_events").sorted_by("t_ns")
     lines = events.where(events["kind"] == events.code("kind", "call_dropped"))
+    if not len(lines):
+        return [], episodes
     left = list(episodes)
     chains = []
     borders = np.flatnonzero(np.diff(lines["t_ns"], prepend=np.int64(-_SAME_CALL_NS)) >= _SAME_CALL_NS)
-    for rows in np.split(np.arange(len(lines)), borders[1:]) if len(lines) else []:
+    for rows in np.split(np.arange(len(lines)), borders[1:]):
         chain = _chain(evidence, lines.where(rows))
         until = _resumed_ns(evidence, int(lines["t_ns"][rows[-1]]))
         for episode in [one for one in left if chain.t_ns <= one.start_ns < until]:

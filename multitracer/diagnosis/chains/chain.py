@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multitracer.model.schema.chains import CHAIN_EVENTS, CHAINS
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 
 MOST_EVENTS = 400
 """Events of one kind that a chain names one by one; the rest is in the tables of the analyzers."""
@@ -71,48 +71,32 @@ class Chain:
         """Its events of one kind."""
         return [event for event in self.events if event.what == what]
 
-    @property
-    def end_ns(self) -> int:
-        """End of the last event."""
-        found = self.t_ns
-        for event in self.events:
-            found = max(found, event.t_ns, event.end_ns)
-        return found
 
-
-def chain_table(chains: Sequence[Chain], byte_ns: float) -> Table:
-    """The chains as a table.
+def chain_columns(chains: Sequence[Chain]) -> dict[str, Array]:
+    """The columns of `CHAINS` that each chain has, and ``dropped``.
 
     Parameters
     ----------
     chains : sequence of Chain
-    byte_ns : float
-        Time that a byte takes on the link; 0 if unknown.
     """
-    return Table.filled(
-        CHAINS,
-        len(chains),
-        {
-            "chain": list(range(1, len(chains) + 1)),
-            "kind": [CHAINS.code("kind", one.kind) for one in chains],
-            "t_ns": [one.t_ns for one in chains],
-            "end_ns": [one.end_ns for one in chains],
-            "conn": [one.conn for one in chains],
-            "idle_ns": [one.idle_ns for one in chains],
-            "held_ns": [one.held_ns for one in chains],
-            "duplicate": [one.duplicate for one in chains],
-            "cost_ns": [one.idle_ns + round((one.duplicate - one.dropped) * byte_ns) for one in chains],
-            "silence_ns": [one.silence_ns for one in chains],
-            "events": [len(one.events) for one in chains],
-        },
-    )
+    kinds = [CHAINS.code("kind", one.kind) for one in chains]
+    names = ("t_ns", "conn", "idle_ns", "held_ns", "duplicate", "dropped", "silence_ns")
+    values = {name: [getattr(one, name) for one in chains] for name in names}
+    return {name: np.array(column, dtype=np.int64) for name, column in {"kind": kinds, **values}.items()}
 
 
-def event_table(chains: Sequence[Chain]) -> Table:
-    """The events of all chains as a table."""
+def event_table(chains: Sequence[Chain], numbers: Sequence[int]) -> Table:
+    """The events of chains as a table.
+
+    Parameters
+    ----------
+    chains : sequence of Chain
+    numbers : sequence of int
+        The number of each.
+    """
     rows = [
         (number, index, event)
-        for number, chain in enumerate(chains, 1)
+        for number, chain in zip(numbers, chains, strict=True)
         for index, event in enumerate(chain.events, 1)
     ]
     fields = zip(*(event for _, _, event in rows), strict=True) if rows else [()] * len(Event._fields)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from multitracer.diagnosis.chains.episodes import Episode, Episodes, episodes_of
 from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath, link_path
 from multitracer.layers.tcp.fates import LOST, fates_of
@@ -18,98 +17,9 @@ from multitracer.layers.tcp.losses import arrival_ns
 from multitracer.layers.tcp.transit import Times, data_at, near_sender, valid_acks
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
-from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.schema.chains import PACKET_SPANS
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
-
-_SECOND_NS = 1_000_000_000
-
-
-class Repeats:
-    """Retransmissions of one connection in time order.
-
-    There may be tens of thousands of recoveries of a few segments each: values out of Python's arrays take a
-    tenth of the time that they take out of NumPy's arrays of that length.
-
-    Parameters
-    ----------
-    table : Table
-        Rows of `retransmissions`.
-    """
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._values: dict[str, array[int]] = {}
-
-    def values(self, name: str) -> array[int]:
-        """A column of whole numbers."""
-        found = self._values.get(name)
-        if found is None:
-            found = self._values[name] = array("q", self.table[name].astype(np.int64).tobytes())
-        return found
-
-    @cached_property
-    def sent_again(self) -> tuple[array[int], ...]:
-        """What of each is in a chain: ``t_ns``, ``source``, ``record``, ``seq``, ``duplicate``."""
-        return tuple(map(self.values, ("t_ns", "source", "record", "seq", "duplicate")))
-
-    @cached_property
-    def causes(self) -> list[str]:
-        """Why each was sent."""
-        words: list[str] = self.table.words("cause").tolist()
-        return words
-
-
-class Episode(NamedTuple):
-    """One loss recovery of a sender: everything that it sent again until all was acknowledged.
-
-    Attributes
-    ----------
-    conn : int
-    of : Repeats
-        Everything that the connection sent again.
-    begin, end : int
-        The rows of the episode.
-    start_ns, end_ns : int
-        The first and the last retransmission.
-    copy_ns : int
-        When the first byte sent again had last been sent before.
-    first_record : int
-        The packet that was sent again first.
-    """
-
-    conn: int
-    of: Repeats
-    begin: int
-    end: int
-    start_ns: int
-    end_ns: int
-    copy_ns: int
-    first_record: int
-
-    def values(self, name: str) -> array[int]:
-        """A column of its rows."""
-        return self.of.values(name)[self.begin : self.end]
-
-    def first(self, name: str) -> int:
-        """A column of its first row."""
-        return self.of.values(name)[self.begin]
-
-    @property
-    def causes(self) -> list[str]:
-        """Why each of its segments was sent again."""
-        return self.of.causes[self.begin : self.end]
-
-    @property
-    def duplicate(self) -> int:
-        """Bytes sent again."""
-        return sum(self.values("duplicate"))
-
-    @property
-    def cause(self) -> str:
-        """Why the first segment was sent again."""
-        return self.of.causes[self.begin]
 
 
 class Evidence:
@@ -157,34 +67,16 @@ class Evidence:
         return framemap.of(self.m).spans
 
     @cached_property
-    def episodes(self) -> list[Episode]:
+    def episodes(self) -> Episodes:
         """Loss recoveries of the senders of the data, in time order."""
         rows = self.m.table("retransmissions")
         rows = rows.where((rows["source"] == self.source) & (rows["duplicate"] > 0)).sorted_by("t_ns")
-        found: list[Episode] = []
-        grouped = Grouped(rows["conn"], rows["dir"])
-        for conn in sorted_unique(rows["conn"]).tolist():
-            connection = self._connection(conn)
-            if connection is None:
-                continue
-            mine = Repeats(rows.where(grouped.rows(conn, connection.data_dir)))
-            group = _together(mine, self.judged(conn, "spurious"))
-            bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
-            found += _episodes(conn, mine, bounds)
-        return sorted(found, key=lambda one: one.start_ns)
-
-    @cached_property
-    def episodes_by(self) -> dict[int, list[Episode]]:
-        """The same by connection."""
-        found: dict[int, list[Episode]] = {}
-        for episode in self.episodes:
-            found.setdefault(episode.conn, []).append(episode)
-        return found
-
-    @cached_property
-    def begun_by(self) -> dict[tuple[int, int], Episode]:
-        """The same by connection and the packet that was sent again first."""
-        return {(one.conn, one.first_record): one for one in self.episodes}
+        timeouts = self.rows("timeouts")
+        vain = timeouts is not None and bool(
+            np.any(timeouts["verdict"] == timeouts.code("verdict", "spurious"))
+        )
+        data_dirs = {one.index: one.data_dir for one in self.m.connections}
+        return episodes_of(rows, data_dirs, lambda conn: self.judged(conn, "spurious"), vain)
 
     def judged(self, conn: int, verdict: str) -> Array:
         """Packets by which timeouts of a connection with this verdict sent again."""
@@ -242,7 +134,7 @@ class Evidence:
     def _lost(self) -> dict[int, Table]:
         """Of the connections that sent something again."""
         found = {}
-        sending = [one for one in self.m.connections if one.index in self.episodes_by]
+        sending = [one for one in self.m.connections if one.index in self.episodes.connections]
         for some in batches(self.m, sending):
             for known in fates_of(self.m, some):
                 fate, _, certain, _ = known.known.of_segments()
@@ -274,47 +166,3 @@ class Evidence:
     def frames_of(self, span: int) -> str:
         """Lines of the link log that carried a packet: first to last."""
         return framemap.of(self.m).lines_of(span)
-
-
-def _episodes(conn: int, of: Repeats, bounds: Sequence[int]) -> Iterator[Episode]:
-    """Those of a connection, between the rows that begin one and behind the last."""
-    t_ns, since_ns, record = (of.values(name) for name in ("t_ns", "since_sent_ns", "record"))
-    for begin, end in pairwise(bounds):
-        start = t_ns[begin]
-        copy = start - max(since_ns[begin], 0)
-        yield Episode(conn, of, begin, end, start, t_ns[end - 1], copy, record[begin])
-
-
-def _together(repeats: Repeats, needless: Array) -> Array:
-    """A number for each retransmission of a connection: the same for those that belong together.
-
-    A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
-    cause than what was before and comes after, and each segment whose timer fired is one: a timer that backs
-    off fires for the same segment again (RFC 6298 section 5.5). What was sent again outside of a recovery
-    (probes, and what no rule explains) stands alone, or with what was sent again no longer than a timeout
-    before: probes with probes, the unexplained with all.
-    """
-    group = np.zeros(len(repeats.table), dtype=np.int64)
-    number = 0
-    episodes, causes = repeats.values("episode"), repeats.causes
-    t_ns, rto_ns = repeats.values("t_ns"), repeats.values("rto_ns")
-    spurious = np.isin(repeats.table["record"], needless).tolist()
-    in_vain = False  # the group before is one of needless timers
-    expired = -1  # the segment whose timer fired last
-    starts = repeats.values("seq")
-    for row, episode in enumerate(episodes):
-        soon = row > 0 and t_ns[row] - t_ns[row - 1] <= max(rto_ns[row], _SECOND_NS)
-        if episode:
-            goes_on = row > 0 and episode == episodes[row - 1]
-            goes_on = goes_on and (in_vain if spurious[row] else not (in_vain and causes[row] == "fast"))
-            if causes[row] == "timeout":
-                goes_on = goes_on and (expired < 0 or starts[row] == expired)
-        else:
-            goes_on = soon and (causes[row] == "unknown" or not episodes[row - 1])
-        if not goes_on:
-            number += 1
-            in_vain, expired = spurious[row], -1
-        if episode and causes[row] == "timeout":
-            expired = starts[row]
-        group[row] = number
-    return group

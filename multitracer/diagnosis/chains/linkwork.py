@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.tcp.transit import in_order
 from multitracer.model.table import Array, Table
@@ -16,7 +19,7 @@ _SHORT_NS, _SHORT_FACTOR = 200_000_000, 20
 """On a fast link, a pause of the smallest timeout (Linux) is long if twenty of the usual ones fit into it."""
 
 
-def burst_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def burst_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """Holes at the receiver that retransmissions of the link tore, and whether a timer fired in them.
 
     A hole is a pause in delivery in order, over a second and three times the usual one, or over 200 ms and

@@ -8,12 +8,15 @@ from functools import cache
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
-from multitracer.model.arrays.unique import among
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.model.quantities import count
 
 _QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
 _LINUX_MIN_RTO_NS = 200_000_000
+
+SENT = "first transmission of the retransmitted data"
+LOST_BETWEEN = "in the sender's capture, never in the receiver's"
 
 CONVERGED = 8
 """SRTT takes an eighth of each sample (RFC 6298 section 2.3): with fewer, the first one decides the RTO."""
@@ -38,13 +41,11 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
         expired = {name: values[row] for name, values in evidence.timeout_values.items()}
         silence, rto, verdict = expired["silence_ns"], expired["rto_ns"], expired["verdict"]
         chain.silence_ns = max(chain.silence_ns, silence)
-        known = f", RTO {rto / 1e9:.2f} s" if rto >= 0 else ""
-        times = f", RTO backoff x{1 << min(expired['backoff'], 16)}" if expired["backoff"] else ""
         last = chain.add(
             Event(
                 "timeout",
                 expired["t_ns"],
-                f"{verdict}: idle for {silence / 1e9:.2f} s before it{known}{times}",
+                timeout_rule(verdict, silence, rto, expired["backoff"]),
                 last,
                 source=expired["source"],
                 record=expired["record"],
@@ -71,7 +72,7 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
             Event(
                 word if word != "timeout" else "timeout_retransmission",
                 t_ns[first],
-                _repeated(number),
+                repeated(number),
                 last,
                 end_ns=t_ns[rows[-1]],
                 source=source[first],
@@ -84,12 +85,27 @@ def add_episode(evidence: Evidence, chain: Chain, episode: Episode, parent: int)
         )
 
 
+def timeout_rule(verdict: str, silence_ns: int, rto_ns: int, backoff: int) -> str:
+    """Why a timeout belongs to a recovery.
+
+    Parameters
+    ----------
+    verdict : str
+    silence_ns, rto_ns, backoff : int
+        As in the table `timeouts`.
+    """
+    known = f", RTO {rto_ns / 1e9:.2f} s" if rto_ns >= 0 else ""
+    times = f", RTO backoff x{1 << min(backoff, 16)}" if backoff else ""
+    return f"{verdict}: idle for {silence_ns / 1e9:.2f} s before it{known}{times}"
+
+
 @cache
-def _repeated(number: int) -> str:
+def repeated(number: int) -> str:
+    """Why retransmissions belong to a recovery."""
     return f"{count(number, 'segment')} retransmitted in the same recovery (RFC 6582)"
 
 
-def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def drop_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """Chains of drops in front of the link: one for each recovery that repeats dropped segments."""
     drops = evidence.rows("local_drops")
     if drops is None:
@@ -129,82 +145,47 @@ def drop_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain
     return chains, left
 
 
-def loss_chains(evidence: Evidence, episodes: list[Episode]) -> list[Chain]:
-    """Recoveries of what the link gave up, and those that nothing on the link or in front of it explains."""
-    chains = []
+def given_up_chains(
+    evidence: Evidence, episodes: Sequence[Episode]
+) -> tuple[list[Chain], Sequence[Episode], list[int]]:
+    """Recoveries of what the link gave up, the other episodes, and the place of each of the former among all.
+
+    The others are those that nothing on the link or in front of it explains
+    (`multitracer.diagnosis.chains.unexplained`).
+    """
     spans = evidence.spans
     gone = np.isin(spans["fate"], [spans.code("fate", word) for word in ("cut", "flushed", "spoiled")])
     given_up = np.flatnonzero(gone)
+    if not len(given_up):
+        return [], episodes, []
+    chains, left, places = [], [], []
     conn, t_ns, seq = (spans[name][given_up] for name in ("conn", "t_ns", "seq"))
-    for episode in episodes:
-        rows = given_up
-        if len(given_up):
-            mine = (conn == episode.conn) & (t_ns < episode.start_ns)
-            rows = given_up[mine & np.isin(seq, episode.values("seq"))] if mine.any() else given_up[:0]
-        if len(rows):
-            chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
-            last = 0
-            for row in rows.tolist()[:MOST_EVENTS]:
-                last = chain.add(
-                    Event(
-                        "segment_lost",
-                        int(spans["t_ns"][row]),
-                        f"the link gave it up: {int(spans['attempts'][row])} attempts, never received",
-                        source=int(spans["source"][row]),
-                        record=int(spans["record"][row]),
-                        conn=episode.conn,
-                        seq=int(spans["seq"][row]),
-                        length=int(spans["length"][row]),
-                        frames=evidence.frames_of(row),
-                    )
-                )
-            add_episode(evidence, chain, episode, last)
-            chains.append(chain)
+    for place, episode in enumerate(episodes):
+        mine = (conn == episode.conn) & (t_ns < episode.start_ns)
+        rows = given_up[mine & np.isin(seq, episode.values("seq"))] if mine.any() else given_up[:0]
+        if not len(rows):
+            left.append(episode)
             continue
-        copy_ns = episode.copy_ns
-        chain = Chain("loss", copy_ns, episode.conn)
-        first = chain.add(
-            Event(
-                "sent",
-                copy_ns,
-                "first transmission of the retransmitted data",
-                conn=episode.conn,
-                seq=episode.first("seq"),
-                length=episode.first("length"),
+        chain = Chain("link_loss", int(spans["t_ns"][rows[0]]), episode.conn)
+        last = 0
+        for row in rows.tolist()[:MOST_EVENTS]:
+            last = chain.add(
+                Event(
+                    "segment_lost",
+                    int(spans["t_ns"][row]),
+                    f"the link gave it up: {int(spans['attempts'][row])} attempts, never received",
+                    source=int(spans["source"][row]),
+                    record=int(spans["record"][row]),
+                    conn=episode.conn,
+                    seq=int(spans["seq"][row]),
+                    length=int(spans["length"][row]),
+                    frames=evidence.frames_of(row),
+                )
             )
-        )
-        add_episode(evidence, chain, episode, _lost_between(evidence, chain, episode, first))
+        add_episode(evidence, chain, episode, last)
         chains.append(chain)
-    return chains
-
-
-def _lost_between(evidence: Evidence, chain: Chain, episode: Episode, parent: int) -> int:
-    """Name the segments of an episode that passed the sender's capture and never the receiver's."""
-    lost = evidence.lost(episode.conn)
-    if lost is None:
-        return parent
-    t_ns, seq = lost["t_ns"], lost["seq"]
-    low = int(np.searchsorted(t_ns, episode.copy_ns))
-    high = int(np.searchsorted(t_ns, episode.end_ns, side="right"))
-    if low >= high:
-        return parent
-    repeated = np.array(episode.values("seq"), dtype=np.int64)
-    last = parent
-    for row in (low + np.flatnonzero(among(seq[low:high], repeated))).tolist()[:MOST_EVENTS]:
-        last = chain.add(
-            Event(
-                "segment_lost",
-                int(t_ns[row]),
-                "in the sender's capture, never in the receiver's",
-                parent,
-                source=int(lost["source"][row]),
-                record=int(lost["record"][row]),
-                conn=episode.conn,
-                seq=int(seq[row]),
-                length=int(lost["length"][row]),
-            )
-        )
-    return last
+        places.append(place)
+    return chains, left, places
 
 
 def queue_chains(evidence: Evidence) -> list[Chain]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import MOST_EVENTS, Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.link.resetlog import handshakes
 from multitracer.model.arrays.unique import sorted_unique
@@ -15,7 +18,7 @@ from multitracer.model.table import Array, Table
 _REFUSED = {"checksum": "its TCP checksum is wrong", "acks": "the receiver never acknowledged it"}
 
 
-def reset_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def reset_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """One chain for each reset, and the episodes that belong to none.
 
     An episode belongs to the last reset that began before it and during whose gap the first copy of the data

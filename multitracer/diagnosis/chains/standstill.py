@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.diagnosis.chains.chain import Chain, Event
-from multitracer.diagnosis.chains.evidence import Episode, Evidence
+from multitracer.diagnosis.chains.episodes import Episode
+from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.recovery import add_episode
 from multitracer.layers.tcp.bottleneck import STILL_NS
 from multitracer.layers.tcp.flow_batch import batches, flows
@@ -19,7 +22,9 @@ _WAITING = 2
 """So many packets have to be under way where only one direction shows that the path stands still."""
 
 
-def standstill_chains(evidence: Evidence, episodes: list[Episode]) -> tuple[list[Chain], list[Episode]]:
+def standstill_chains(
+    evidence: Evidence, episodes: Sequence[Episode]
+) -> tuple[list[Chain], Sequence[Episode]]:
     """One chain for each time in which the path stood still, and the episodes that belong to none.
 
     A direction stands still while a packet is under way for longer than the smallest delay of its direction,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from multitracer.diagnosis.chains.found import chains_of
 from multitracer.diagnosis.field.groups import WORTH
 from multitracer.diagnosis.field.kernel import kernel_counts
 from multitracer.diagnosis.field.looked_at import looked_at
@@ -67,14 +68,15 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.stillness import shown
 
     found = with_hops(m, shown(m, found, entries), summary_of(results, "hops"))
-    every_chain = summary_of(results, "chains").get("chains", [])
+    every_chain = chains_of(results)
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])
     kinds = {one.kind for one in found}
     others = [one for one in chains if one.kind not in _BEHIND and one.kind not in kinds]
     others.sort(key=lambda one: -one.cost_s)
     # No limit of a sender has a name for a path that stands still: it comes before them if it took long.
-    still_s = sum(chain["held_s"] for chain in every_chain if chain["kind"] == "standstill")
+    stood_still = every_chain.of_kind("standstill") if every_chain is not None else ()
+    still_s = sum(chain["held_s"] for chain in stood_still)
     if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):
         found = [*(one for one in others if one.kind == "standstill"), *found]
         others = [one for one in others if one.kind != "standstill"]

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.diagnosis.chains.found import Chains
 from multitracer.diagnosis.chains.recovery import CONVERGED
 from multitracer.diagnosis.findings.finding import (
+    MOST_EVIDENCE,
     Finding,
-    evidence_of,
     joined,
     plot_command,
     seconds,
@@ -22,7 +23,7 @@ from multitracer.layers.tcp.transit import near_sender, valid_acks
 from multitracer.model.table import Array
 from multitracer.model.timeline import Timeline
 
-Chain = dict[str, Any]
+Object = dict[str, Any]
 
 _LONG_S = 0.2  # a gap that a timer of TCP may run out in
 
@@ -36,33 +37,37 @@ _SENT_AGAIN = {
 }
 
 
-def said(m: Timeline, chains: Sequence[Chain]) -> list[Finding]:
+def said(m: Timeline, chains: Chains | None) -> list[Finding]:
     """One finding for each kind of chain that occurs."""
-    found = []
+    found: list[Finding] = []
+    if chains is None:
+        return found
     for kind, say in _SPEAKERS.items():
-        mine = [chain for chain in chains if chain["kind"] == kind]
+        mine = chains.of_kind(kind)
         if mine:
             found += say(m, mine, chains)
     return found
 
 
-def _finding(m: Timeline, kind: str, text: str, chains: Sequence[Chain], picture: str, *what: str) -> Finding:
-    worst = max(chains, key=lambda chain: (chain["cost_s"], chain["silence_s"]))
+def _finding(m: Timeline, kind: str, text: str, chains: Chains, picture: str, *what: str) -> Finding:
+    costs = chains.seconds("cost_ns")
+    weights = list(zip(costs, chains.seconds("silence_ns"), strict=True))
+    worst = chains[weights.index(max(weights))]
     return Finding(
         text,
-        sum(chain["cost_s"] for chain in chains),
+        sum(costs),
         kind,
         plot_command(m, worst["start"], worst["end"], picture),
-        evidence_of(chains, *what),
-        tuple(chain["chain"] for chain in chains),
+        chains.records(MOST_EVIDENCE, *what),
+        tuple(chains.column("chain").tolist()),
     )
 
 
-def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    causes = {event["cause"] for chain in mine for event in chain["events"] if event["what"] == "reset"}
+def _resets(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    causes = set(mine.of_events("cause", "reset").tolist())
     names = ("segment_lost", "segment_corrupted", "ack_lost")
-    lost, corrupted, acks = (_count(mine, what) for what in names)
-    flushed = sum(_lengths(mine, "flush"))
+    lost, corrupted, acks = (len(mine.events(what)) for what in names)
+    flushed = _length(mine, "flush")
     took = [several(lost, "segment"), several(acks, "ACK") if acks else ""]
     text = f"{several(len(mine), 'link reset')} ({joined(sorted(causes))})"
     if any(m.link_type(entity).tells("flushes") for entity in range(len(m.entities))):
@@ -83,7 +88,7 @@ def _resets(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
     return [found]
 
 
-def _gaps(mine: Sequence[Chain]) -> list[float]:
+def _gaps(mine: Chains) -> list[float]:
     """Lengths of the gaps around resets; resets that share a gap have one."""
     found = (
         (event["t"], event["end"]) for chain in mine for event in chain["events"] if event["what"] == "gap"
@@ -91,33 +96,32 @@ def _gaps(mine: Sequence[Chain]) -> list[float]:
     return [end - start for start, end in dict.fromkeys(found)]
 
 
-def _drops(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    drops = _count(mine, "drop")
+def _drops(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    drops = len(mine.events("drop"))
     text = f"the queue in front of the link dropped {several(drops, 'segment')} that TCP had sent"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
-    if dropped := sum(chain["dropped_bytes"] for chain in mine):
-        every_byte = dropped == sum(chain["duplicate_bytes"] for chain in mine)
+    if dropped := mine.dropped_bytes:
+        every_byte = dropped == int(mine.column("duplicate").sum())
         text += f", {'none' if every_byte else f'{dropped:,}'} of which the link had "
         text += "carried before" if every_byte else "never carried before"
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
-def _gave_up(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    lost = _count(mine, "segment_lost")
+def _gave_up(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    lost = len(mine.events("segment_lost"))
     text = f"the link gave {several(lost, 'segment')} up after its last attempt"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
     return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
 
 
-def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    fired = [chain for chain in mine if _segments([chain])]
-    quiet = [chain for chain in mine if _count([chain], "no_timeout")]
-    beside = [chain for chain in mine if chain not in fired and chain not in quiet]
+def _bursts(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    repeated, harmless = mine.counts(*_SENT_AGAIN) > 0, mine.counts("no_timeout") > 0
+    fired, quiet, beside = mine.where(repeated), mine.where(harmless), mine.where(~repeated & ~harmless)
     found = []
     if fired or beside:
         text = ""
         if fired:
-            number = _count(fired, "timeout")
+            number = len(fired.events("timeout"))
             text = (
                 f"{several(len(fired), 'burst')} of link retransmissions took longer than TCP waited: "
                 f"{several(number, 'timeout') if number else 'it recovered'} for data that the link still "
@@ -130,7 +134,7 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
             text += (
                 f"{several(len(beside), 'burst')} of link retransmissions left {_gaps_of(beside)}; RTOs fired"
             )
-        both = [*fired, *beside]
+        both = fired.joined(beside)
         found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:
         text = f"{several(len(quiet), 'burst')} of link retransmissions left {_gaps_of(quiet)}"
@@ -139,29 +143,27 @@ def _bursts(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
     return found
 
 
-def _gaps_of(bursts: Sequence[Chain]) -> str:
-    gaps = [chain["silence_s"] for chain in bursts]
+def _gaps_of(bursts: Chains) -> str:
+    gaps = bursts.seconds("silence_ns")
     return f"{'a gap' if len(gaps) == 1 else 'gaps'} of {spread(gaps)} in delivery to the receiver"
 
 
-def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    needless: list[Chain] = []
-    lossy: list[Chain] = []
-    for chain in mine:
-        (needless if _needless(chain) else lossy).append(chain)
+def _losses(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    vain = _needless(mine)
+    needless, lossy = mine.where(vain), mine.where(~vain)
     found = []
     if lossy:
         recoveries = several(len(lossy), "recovery", "recoveries")
         text = f"{recoveries} that nothing in front of or on the link explains"
         if not len(m.table("link_frames")):
             text = several(len(lossy), "loss recovery", "loss recoveries")
-        if lost := _count(lossy, "segment_lost"):
+        if lost := len(lossy.events("segment_lost")):
             text += f" of {several(lost, 'segment')} lost between the captures"
-        if all(event["what"] in ("sent", "idle", *_PROBES) for chain in lossy for event in chain["events"]):
-            text = f"{several(_segments(lossy), 'probe')} that nothing had been lost for"
+        if int(lossy.column("events").sum()) == len(lossy.events("sent", "idle", *_PROBES)):
+            text = f"{several(lossy.segments(*_SENT_AGAIN), 'probe')} that nothing had been lost for"
         found.append(("loss", text, lossy))
     if needless:
-        number = _count(needless, "timeout")
+        number = len(needless.events("timeout"))
         text = f"{several(number, 'spurious timeout')}: the data was in flight for longer than the timer ran"
         if number > 1:
             text = text.replace("it was", "they were").replace("timer", "timers")
@@ -182,18 +184,20 @@ def _losses(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[
     ]
 
 
-def _needless(chain: Chain) -> bool:
-    """Whether its timeouts were all spurious, and no segment of it is known to be lost."""
-    timers = [event["cause"] for event in chain["events"] if event["what"] == "timeout"]
-    return bool(timers) and set(timers) == {"spurious"} and not _count([chain], "segment_lost")
+def _needless(chains: Chains) -> Array:
+    """Of which all timeouts, one at least, were spurious, and no segment is known to be lost."""
+    every = chains.counts("timeout")
+    vain = chains.counts("timeout", where=("cause", "spurious"))
+    needless: Array = (every > 0) & (vain == every) & (chains.counts("segment_lost") == 0)
+    return needless
 
 
 _PROBES = ("tail_loss_probe", "unneeded_probe")
 
 
-def _xoff(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _xoff(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     chain = mine[0]
-    number = _count(mine, "xoff")
+    number = len(mine.events("xoff"))
     if any(m.link_type(entity).prefix == "Wifi" for entity in range(len(m.entities))):
         text = (
             f"the station slept {several(number, 'time')}, {seconds(chain['held_s'])} in all (power save)"
@@ -207,7 +211,7 @@ def _xoff(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
     return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
 
 
-def _held_back(m: Timeline, sleeps: Sequence[dict[str, Any]]) -> str:
+def _held_back(m: Timeline, sleeps: Sequence[Object]) -> str:
     """How many segments came in while the station slept, to be sent to it when it was awake, and how late."""
     spans = framemap.of(m).spans
     sent = spans["sent_ns"] >= 0
@@ -224,15 +228,15 @@ def _held_back(m: Timeline, sleeps: Sequence[dict[str, Any]]) -> str:
     return f": {several(len(waits), 'segment')} had to wait for it, up to {seconds(max(waits))}"
 
 
-def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _call(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     first = mine[0]["events"][0]
-    lost, acks = (_count(mine, what) for what in ("segment_lost", "ack_lost"))
+    lost, acks = (len(mine.events(what)) for what in ("segment_lost", "ack_lost"))
     text = (
         f"the link dropped the call at {seconds(mine[0]['start'])} ({first['cause']}): "
         f"{joined([several(lost, 'segment'), several(acks, 'ACK') if acks else ''])} on it or in front of it "
         "never arrived"
     )
-    if missing := sum(_lengths(mine, "unfinished")):
+    if missing := _length(mine, "unfinished"):
         text += f", nor did anything later; {missing:,} bytes were never acknowledged: "
         text += "the transfer broke off"
     text += _waits(m, mine, every) + _price(mine)
@@ -251,11 +255,11 @@ def _call(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
     ]
 
 
-def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
+def _acks(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     found = []
-    repeated = [chain for chain in mine if _segments([chain])]
+    repeated = mine.where(mine.counts(*_SENT_AGAIN) > 0)
     if repeated:
-        lost, late = (_count(repeated, what) for what in ("ack_lost", "ack_late"))
+        lost, late = (len(repeated.events(what)) for what in ("ack_lost", "ack_late"))
         were = joined(
             [
                 several(lost, "ACK was lost", "ACKs were lost") if lost else "",
@@ -263,32 +267,20 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
             ]
         )
         text = f"{were} on the return path, for data that had arrived"
-        waits = [
-            event["wait_s"]
-            for chain in repeated
-            for event in chain["events"]
-            if event["what"] == "ack_late" and event["wait_s"] is not None
-        ]
+        waits = _waited(repeated, "ack_late")
         if waits:
             text += f" (up to {seconds(max(waits))} in transit"
-            again = sum(
-                event["number"] > 1
-                for chain in repeated
-                for event in chain["events"]
-                if event["what"] == "ack_late"
-            )
+            again = np.count_nonzero(repeated.of_events("number", "ack_late") > 1)
             text += f", {again} in frames that the link retransmitted)" if again else ")"
         text += _again(repeated) + _waits(m, repeated, every) + _price(repeated)
         found.append(_finding(m, "ack_loss", text, repeated, "multilayer", "ack_lost", "ack_late", "timeout"))
-    bunched = [chain for chain in mine if _count([chain], "acks_compressed")]
+    bunched = mine.where(mine.counts("acks_compressed") > 0)
     if bunched:
-        bursts = [
-            event["number"] for chain in bunched for event in chain["events"] if event["what"] == "burst_sent"
-        ]
+        bursts = bunched.of_events("number", "burst_sent").tolist()
         most = max(chain["events"][0]["number"] for chain in bunched)
         text = (
             f"ACK compression: ACKs were delayed on the return path {several(len(bunched), 'time')}, for "
-            f"up to {seconds(max(chain['silence_s'] for chain in bunched))}, and up to {most} came at once"
+            f"up to {seconds(max(bunched.seconds('silence_ns')))}, and up to {most} came at once"
         )
         if max(bursts, default=0) > 1:
             text += f"; TCP answered with bursts of up to {max(bursts)} segments"
@@ -297,8 +289,8 @@ def _acks(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Fi
     return found
 
 
-def _standstill(m: Timeline, mine: Sequence[Chain], every: Sequence[Chain]) -> list[Finding]:
-    lengths = [chain["silence_s"] for chain in mine]
+def _standstill(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
+    lengths = mine.seconds("silence_ns")
     times = "" if len(mine) == 1 else f" {several(len(mine), 'time')}"
     text = f"the path was stalled{times}: nothing arrived at either end for {spread(lengths)}"
     if len(mine) > 1:
@@ -320,26 +312,19 @@ _SPEAKERS = {
 }
 
 
-def _count(chains: Sequence[Chain], what: str) -> int:
-    return sum(event["what"] == what for chain in chains for event in chain["events"])
+def _length(chains: Chains, what: str) -> int:
+    return int(np.maximum(chains.of_events("length", what), 0).sum())
 
 
-def _lengths(chains: Sequence[Chain], what: str) -> list[int]:
-    return [event["length"] or 0 for chain in chains for event in chain["events"] if event["what"] == what]
+def _waited(chains: Chains, what: str) -> list[float]:
+    """The shortest and the longest wait of events of a kind, in seconds; empty if none is known."""
+    waits = chains.of_events("wait_ns", what)
+    known = waits[waits >= 0]
+    return [round(int(end) / 1e9, 6) for end in (known.min(), known.max())] if len(known) else []
 
 
-def _segments(chains: Sequence[Chain], *what: str) -> int:
-    kinds = what or tuple(_SENT_AGAIN)
-    events = (event for chain in chains for event in chain["events"] if event["what"] in kinds)
-    return sum(event["number"] for event in events)
-
-
-def _again(chains: Sequence[Chain]) -> str:
-    numbers = dict.fromkeys(_SENT_AGAIN, 0)
-    for chain in chains:
-        for event in chain["events"]:
-            if event["what"] in numbers:
-                numbers[event["what"]] += event["number"]
+def _again(chains: Chains) -> str:
+    numbers = {kind: chains.segments(kind) for kind in _SENT_AGAIN}
     parts = [f"{numbers[kind]} {words}" for kind, words in _SENT_AGAIN.items() if numbers[kind] > 0]
     total = sum(numbers.values())
     how = joined(parts) if len(parts) > 1 else "".join(parts).partition(" ")[2]
@@ -347,35 +332,35 @@ def _again(chains: Sequence[Chain]) -> str:
     return f"; {several(total, 'segment was', 'segments were')} retransmitted{colon} {how}" if parts else ""
 
 
-def _waits(m: Timeline, chains: Sequence[Chain], every: Sequence[Chain], *, counted: bool = True) -> str:
+def _waits(m: Timeline, chains: Chains, every: Chains, *, counted: bool = True) -> str:
     """Timeouts of these chains, how far a queue had inflated the timer, and what the RTO rested on."""
-    timeouts = [event for chain in chains for event in chain["events"] if event["what"] == "timeout"]
-    if not timeouts:
+    timeouts = chains.events("timeout")
+    if not len(timeouts):
         return ""
-    waits = [event["wait_s"] for event in timeouts if event["wait_s"] is not None]
-    needless = sum(event["cause"] == "spurious" for event in timeouts)
+    waits = _waited(chains, "timeout")
+    events = chains.of.events
+    spurious = timeouts[events["cause"][timeouts] == "spurious"]
+    needless = len(spurious)
     which = several(len(timeouts), "spurious timeout" if needless == len(timeouts) else "timeout")
     which += f", {needless} of them spurious," if 0 < needless < len(timeouts) else ""
     waited = f"a wait of {spread(waits)}" if waits else ""
     text = f"; {which}" + (f" after {waited}" if waited else "") if counted else waited and f"; {waited}"
-    records = {event["record"] for event in timeouts}
+    records = {record or None for record in events["record"][timeouts].tolist()}
     inflated = [
         chain["silence_s"]
-        for chain in every
-        if chain["kind"] == "queue_timeout" and records & {event["record"] for event in chain["events"]}
+        for chain in every.of_kind("queue_timeout")
+        if records & {event["record"] for event in chain["events"]}
     ]
     if inflated:
         text += f", {spread(inflated)} of it because RTTs far above the smallest had inflated the timer"
     fired: dict[int, list[float]] = {}
-    for chain in chains:
-        if chain["conn"] is not None:
-            vain = (event for event in chain["events"] if event["what"] == "timeout")
-            times = [event["t"] for event in vain if event["cause"] == "spurious"]
-            fired.setdefault(chain["conn"], []).extend(times)
+    conns = chains.of.table["conn"][events["chain"][spurious] - 1].tolist()
+    for conn, t_ns in zip(conns, events["t_ns"][spurious].tolist(), strict=True):
+        if conn >= 0:
+            fired.setdefault(conn, []).append(round(float(t_ns - chains.of.t0_ns) / 1e9, 6))
     early = sum(
         int(np.count_nonzero(_samples_before(m, conn, times) < CONVERGED))
         for conn, times in sorted(fired.items())
-        if times
     )
     if early:
         of = "" if early == len(timeouts) else f" of {early} of them"
@@ -391,9 +376,9 @@ def _samples_before(m: Timeline, conn: int, times_s: Sequence[float]) -> Array:
     return np.searchsorted(sampled_s, np.array(times_s))
 
 
-def _price(chains: Sequence[Chain]) -> str:
-    idle = sum(chain["idle_s"] for chain in chains)
-    twice = sum(chain["duplicate_bytes"] for chain in chains)
+def _price(chains: Chains) -> str:
+    idle = sum(chains.seconds("idle_ns"))
+    twice = int(chains.column("duplicate").sum())
     parts = [
         f"{seconds(idle)} of idle link" if idle >= 0.05 else "",
         f"{twice:,} duplicate bytes" if twice else "",

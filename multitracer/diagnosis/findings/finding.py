@@ -101,18 +101,6 @@ def _clauses(text: str) -> list[str]:
     return [*found, text[begin:]]
 
 
-def evidence_of(chains: Sequence[dict[str, Any]], *what: str) -> tuple[tuple[str, int], ...]:
-    """Records of some kinds of events of chains, kind by kind, none twice."""
-    found = (
-        (event["source"], event["record"])
-        for kind in what
-        for chain in chains
-        for event in chain["events"]
-        if event["what"] == kind and event["source"] and event["record"]
-    )
-    return tuple(dict.fromkeys(found))[:MOST_EVIDENCE]
-
-
 def plot_command(m: Timeline, start: float | None, end: float | None, kind: str = "multilayer") -> str:
     """The command that draws a time window of this measurement.
 

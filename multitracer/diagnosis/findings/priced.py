@@ -56,15 +56,15 @@ def along_the_link(
 
 def _claim(one: Finding, chains: Sequence[Object]) -> Claim:
     """Its idle time and duplicates, and how long the link itself was away or repeated a frame."""
-    mine = [chain for chain in chains if chain["chain"] in one.chains]
+    if one.kind not in (*_AWAY, *_BURSTS):
+        return Claim(one.cost_s)
+    mine = [chains[number - 1] for number in sorted(one.chains)]
     if one.kind in _AWAY:
         # A link that gives up after so many attempts would have gone on repeating; one that left would not.
         gave_up = [chain for chain in mine if _gave_up(chain)]
         away_s = sum(chain["held_s"] for chain in mine if chain not in gave_up)
         return Claim(one.cost_s + away_s, certain=not gave_up)
-    if one.kind in _BURSTS:
-        return Claim(one.cost_s + sum(max(chain["held_s"] - chain["idle_s"], 0.0) for chain in mine))
-    return Claim(one.cost_s)
+    return Claim(one.cost_s + sum(max(chain["held_s"] - chain["idle_s"], 0.0) for chain in mine))
 
 
 def _gave_up(chain: Object) -> bool:

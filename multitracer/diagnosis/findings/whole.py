@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.diagnosis.chains.found import Chains
 from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.quantities import duration
@@ -92,7 +93,7 @@ def idle_causes(
     phases: list[Summary],
     chained: dict[float, int],
     connections: list[Summary],
-    chains: list[Summary],
+    chains: Chains | None,
 ) -> list[Finding]:
     """One finding for each cause of idle phases that belong to no chain.
 
@@ -105,7 +106,7 @@ def idle_causes(
         Chain of each phase, by its start; 0 if it belongs to none.
     connections : list of dict
         As in the result of `connections`.
-    chains : list of dict
+    chains : Chains or None
         As in the result of `chains`.
 
     Returns
@@ -197,12 +198,11 @@ def _late_syns(timeouts: list[Summary]) -> str:
     return f"; {joined(parts[:3])}" if parts else ""
 
 
-def _held_up(phases: list[Summary], chains: list[Summary]) -> float:
+def _held_up(phases: list[Summary], chains: Chains | None) -> float:
     """Seconds of idle phases during which ACKs that later came in a bunch were under way."""
     spans = [
         (chain["start"], event["t"])
-        for chain in chains
-        if chain["kind"] == "ack_path"
+        for chain in (() if chains is None else chains.of_kind("ack_path"))
         for event in chain["events"][:1]
         if event["what"] == "acks_compressed"
     ]

@@ -64,14 +64,22 @@ class Reasons:
         One per connection with data.
     results : mapping of str to Result
         Uses "timeouts", "local_drops" and "flow_control" where present.
+    starts_ns : array of int64
+        The begins of all phases.
     """
 
     def __init__(
-        self, m: Timeline, slot_ns: int, states: Sequence[SenderState], results: Mapping[str, Result]
+        self,
+        m: Timeline,
+        slot_ns: int,
+        states: Sequence[SenderState],
+        results: Mapping[str, Result],
+        starts_ns: Times,
     ) -> None:
         self.m = m
         self.slot_ns = slot_ns
         self.states = states
+        self._starts_ns = starts_ns
         self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
         self.paused: dict[int, bool] = {}
@@ -85,26 +93,32 @@ class Reasons:
         states = self.m.table("tcp_states")
         return Grouped(states["conn"], states["dir"])
 
-    def next_data(self, t_ns: int) -> tuple[SenderState, int] | None:
-        """Sender and row of the first data segment after a time, within the transfer of its connection."""
-        times, of, rows = self._sent
-        at = int(np.searchsorted(times, t_ns, side="right"))
-        return (self.states[int(of[at])], int(rows[at])) if at < len(times) else None
+    def next_data(self, start_ns: int) -> tuple[SenderState, int] | None:
+        """Sender and row of the first data segment behind what ended before a phase, within its transfer."""
+        of, row = self._next[start_ns]
+        return (self.states[of], row) if of >= 0 else None
 
     @cached_property
-    def _sent(self) -> tuple[Times, Times, Times]:
-        """Times of all data segments within their transfers, ascending; sender and row of each.
+    def _next(self) -> dict[int, tuple[int, int]]:
+        """For the begin of each phase: the sender of the next data and its row there; -1: none.
 
-        Of those at one time the first is that of the first sender.
+        Of data at one time it is that of the first sender.
         """
-        sent = [state.data["t_ns"] for state in self.states]
-        sent = [
-            times[: np.searchsorted(times, state.span[1], side="right")]
-            for times, state in zip(sent, self.states, strict=True)
-        ]
-        times, of = np.concatenate(sent), np.repeat(np.arange(len(sent)), [len(one) for one in sent])
-        order = np.argsort(times, kind="stable")
-        return times[order], of[order], np.concatenate([np.arange(len(one)) for one in sent])[order]
+        never = np.iinfo(np.int64).max
+        since_ns = self._starts_ns - self.slot_ns  # the last frame went out then, with all the data there was
+        soonest = np.full(len(since_ns), never)
+        of, row = np.full(len(since_ns), -1), np.full(len(since_ns), -1)
+        for place, state in enumerate(self.states):
+            sent_ns = state.data["t_ns"]
+            sent_ns = sent_ns[: np.searchsorted(sent_ns, state.span[1], side="right")]
+            at = np.searchsorted(sent_ns, since_ns, side="right")
+            next_ns = np.full(len(at), never)
+            there = at < len(sent_ns)
+            next_ns[there] = sent_ns[at[there]]
+            sooner = next_ns < soonest
+            soonest[sooner], of[sooner], row[sooner] = next_ns[sooner], place, at[sooner]
+        found = zip(of.tolist(), row.tolist(), strict=True)
+        return dict(zip(self._starts_ns.tolist(), found, strict=True))
 
     def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
         """Whether the kernel says that data was waiting, or that the congestion window had no room for it.
@@ -230,8 +244,7 @@ def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
     """
     if not reasons.states:
         return Cause("unknown", "no capture at the sender shows what TCP did")
-    since = start_ns - reasons.slot_ns  # the last frame went out then, with all the data there was
-    waking = reasons.next_data(since)
+    waking = reasons.next_data(start_ns)
     if waking is None:
         last = max(reasons.states, key=lambda state: state.span[1])
         conn = last.connection.index

@@ -13,7 +13,7 @@ from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows, highest, payload, valid_acks
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender, sent_later
-from multitracer.model.arrays.intervals import Intervals, intersect, intervals, subtract, total, union
+from multitracer.model.arrays.intervals import Intervals, covered, intersect, subtract, total, union
 from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.arrays.unique import sorted_unique
@@ -160,11 +160,13 @@ def _found(m: Timeline) -> Bottleneck | str:
     parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
     if not parts:
         return _TOO_FEW
+    basis = "arrivals" if all(one.basis == "arrivals" for one in parts) else "ACKs"
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
     in_ns, out_ns, size, again = (
         np.concatenate([getattr(one, name) for one in parts])[order]
         for name in ("in_ns", "out_ns", "size", "again")
     )
+    del parts, order
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
         return _TOO_FEW
@@ -175,18 +177,19 @@ def _found(m: Timeline) -> Bottleneck | str:
         return _TOO_FEW
     if np.mean(2 * delay < size[known] * (1e9 / rate)) > _TOO_SOON:
         return _PASSED
+    del delay
     packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
     span = data_spans(m)
     rest = smallest - packet_ns
-    basis = "arrivals" if all(one.basis == "arrivals" for one in parts) else "ACKs"
     # From ACKs the receiver's delay of them counts as busy; it may have been idle for as long as one packet.
     slack = packet_ns if basis == "arrivals" else 2 * packet_ns
-    middle = _idle(in_ns, out_ns, known, rest, span)
-    most = _idle(in_ns, out_ns, known, rest + slack, span)
+    seen = (in_ns[known], out_ns[known])
+    middle = _idle(*seen, rest, span)
+    most = _idle(*seen, rest + slack, span)
+    del seen
     # At its rate, and had it nothing else to do (the link may have sent frames again).
-    fluid = _fluid(in_ns, size, rate)
-    most = max(most, _idle(in_ns, fluid, np.ones_like(known), 0, span), key=total)
-    least = _idle(in_ns, _stay(in_ns, out_ns), np.ones_like(known), max(rest - packet_ns, 0), span)
+    most = max(most, _idle(in_ns, _fluid(in_ns, size, rate), 0, span), key=total)
+    least = _idle(in_ns, _stay(in_ns, out_ns), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
     peak = max(_peak(out_ns[known], size[known]), rate)
@@ -200,9 +203,10 @@ def _on_the_wire(size: Times) -> Times:
     return np.asarray(size + (packets - 1) * HEADERS_BYTES, dtype=np.int64)
 
 
-def _idle(in_ns: Times, out_ns: Times, known: Flags, rest: int, span: Intervals) -> Intervals:
-    ends = np.maximum(out_ns[known] - rest, in_ns[known])
-    return subtract(span, intersect(intervals(np.column_stack([in_ns[known], ends])), span))
+def _idle(in_ns: Times, out_ns: Times, rest: int, span: Intervals) -> Intervals:
+    ends = out_ns - rest
+    np.maximum(ends, in_ns, out=ends)
+    return subtract(span, intersect(covered(in_ns, ends), span))
 
 
 def _stay(in_ns: Times, out_ns: Times) -> Times:
@@ -236,11 +240,19 @@ def _repaired(data: Table, out: Times) -> Flags:
 
 def _fluid(in_ns: Times, size: Array, rate: float) -> Times:
     """When each packet would be out of a queue that is served at a constant rate."""
+    # Each step takes the place of the one before: of millions of packets, few arrays are held at once.
     service = np.cumsum(size) * (1e9 / rate)
-    start = np.maximum.accumulate(in_ns - in_ns[0] - np.concatenate([[0.0], service[:-1]]))
+    out = (in_ns - in_ns[0]).astype(np.float64)
+    out[1:] -= service[:-1]
+    np.maximum.accumulate(out, out=out)
+    out += service
+    del service
+    np.round(out, out=out)
     # A stamp that is damaged may give a rate at which the queue is never served: the end of all times then.
-    out = np.minimum(np.round(start + service), float(2**62) - float(abs(int(in_ns[0]))))
-    return np.asarray(in_ns[0] + out.astype(np.int64), dtype=np.int64)
+    np.minimum(out, float(2**62) - float(abs(int(in_ns[0]))), out=out)
+    served: Times = out.astype(np.int64)
+    served += in_ns[0]
+    return served
 
 
 def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
@@ -307,8 +319,7 @@ def empty_queue(found: Bottleneck, size: Array, rate: float) -> Intervals:
     rate : float
         Bytes a second.
     """
-    served = _fluid(found.in_ns, size, rate)
-    return subtract(found.span, intervals(np.column_stack([found.in_ns, served])))
+    return subtract(found.span, covered(found.in_ns, _fluid(found.in_ns, size, rate)))
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

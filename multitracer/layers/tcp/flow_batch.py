@@ -91,10 +91,13 @@ class FlowBatch:
         return np.diff(self.bounds)
 
     def where(self, keep: Flags) -> FlowBatch:
-        """Some of the rows, of the same flows."""
-        if keep.all():
-            return self
+        """Some of the rows, of the same flows; columns of adjacent ones are no copies."""
         rows = np.flatnonzero(keep)
+        if len(rows) == len(keep):
+            return self
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+            begin, end = int(rows[0]), int(rows[-1]) + 1
+            return FlowBatch(self.rows.between(begin, end), self.of[begin:end], self.count)
         return FlowBatch(self.rows.where(rows), self.of[rows], self.count)
 
     def chosen(self, flows: Times) -> FlowBatch:

@@ -207,17 +207,18 @@ def sender_states(
 
 
 def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -> SenderStates | None:
-    spans, sending = spans_of(m, connections)
+    spans, carrying = spans_of(m, connections)
     data, acks = payload(m, connections, m.snd), valid_acks(m, connections, m.snd)
-    chosen = np.flatnonzero(sending & (acks.sizes > 0) if answered else sending)
+    chosen = np.flatnonzero(carrying & (acks.sizes > 0) if answered else carrying)
     if not len(chosen):
         return None
     data, acks = data.chosen(chosen), acks.chosen(chosen)
     reached, acked = highest(data.of, data["seq"] + data["length"]), highest(acks.of, acks["ack"])
     offered = np.where(acks["window"] >= 0, acks["ack"] + acks["window"], -1)
-    recoveries, recovery_of = _recoveries(data, reached, acks, acked)
+    sending = [connections[at] for at in chosen.tolist()]
+    recoveries, recovery_of = _recoveries(m, sending, data, reached, acks, acked)
     return SenderStates(
-        [connections[at] for at in chosen.tolist()],
+        sending,
         spans[chosen],
         data,
         acks,
@@ -230,15 +231,27 @@ def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -
     )
 
 
-def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) -> tuple[Intervals, Times]:
-    """Recoveries of each connection that sent something again."""
+def _recoveries(
+    m: Timeline,
+    connections: Sequence[Connection],
+    data: FlowBatch,
+    reached: Times,
+    acks: FlowBatch,
+    acked: Times,
+) -> tuple[Intervals, Times]:
+    """Recoveries of each connection that sent something again; each is looked for once."""
+    known: dict[int, Intervals] = m.once("recoveries", dict)
     again = np.flatnonzero(data["duplicate"] > 0)
     found, of = [np.empty((0, 2), dtype=np.int64)], [0]
     bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
     for flow in sorted_unique(data.of[again]).tolist():
         rows = again[bounds[flow] : bounds[flow + 1]]
         received = slice(*acks.bounds[flow : flow + 2])
-        mine = _recoveries_of(data["t_ns"][rows], reached[rows], acks["t_ns"][received], acked[received])
+        index = connections[flow].index
+        mine = known.get(index)
+        if mine is None:
+            times = data["t_ns"][rows], reached[rows], acks["t_ns"][received], acked[received]
+            mine = known[index] = _recoveries_of(*times)
         found.append(mine)
         of += [flow] * len(mine)
     return np.concatenate(found), np.array(of[1:], dtype=np.int64)

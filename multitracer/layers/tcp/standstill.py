@@ -105,10 +105,13 @@ def standstills(
         return []
     data = data_at(m, connection, source)
     data = data.where(data["length"] > 0)
-    found = []
+    found = _before(data, base_ns or 0)
     if point != "rcv" and base_ns:
-        found += _behind(data, valid_acks(m, connection, source), base_ns, needless, sack=sack)
-    found += _before(data, base_ns or 0)
+        # Where nothing else may overlap it, a silence in which other connections went on is none in any case.
+        others = not found and len(m.connections) > 1
+        came_ns = _others_came_ns(m, connection, source, before=False) if others else None
+        acks = valid_acks(m, connection, source)
+        found = [*_behind(data, acks, base_ns, needless, came_ns, sack=sack), *found]
     found.sort(key=lambda one: (one.start_ns, -one.end_ns))
     apart: list[Standstill] = []
     for one in found:
@@ -121,13 +124,20 @@ def standstills(
 
 def _others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
     """Whether others with data between the same hosts went on: a path that stands still stops all."""
-    hosts = _hosts(connection)
-    came_ns = m.once(
-        f"came {source} {hosts} {one.before}", lambda: _came_ns(m, hosts, source, reverse=not one.before)
-    )
-    most_ns = one.start_ns + round(_MOST * one.length_ns)
-    first, last = came_ns.searchsorted([one.start_ns, most_ns], side="right").tolist()
+    came_ns = _others_came_ns(m, connection, source, before=one.before)
+    return _moved(came_ns, one.start_ns, one.end_ns)
+
+
+def _moved(came_ns: Times, start_ns: int, end_ns: int) -> bool:
+    most_ns = start_ns + round(_MOST * (end_ns - start_ns))
+    first, last = came_ns.searchsorted([start_ns, most_ns], side="right").tolist()
     return bool(last > first)
+
+
+def _others_came_ns(m: Timeline, connection: Connection, source: int, *, before: bool) -> Times:
+    """When data between the hosts of a connection came, or what answers it; that of the connection, too."""
+    hosts = _hosts(connection)
+    return m.once(f"came {source} {hosts} {before}", lambda: _came_ns(m, hosts, source, reverse=not before))
 
 
 def _hosts(connection: Connection) -> tuple[str, str]:
@@ -145,11 +155,18 @@ def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool)
 
 
 def _behind(
-    data: Table, acks: Table, base_ns: int, needless: Sequence[int], *, sack: bool
+    data: Table,
+    acks: Table,
+    base_ns: int,
+    needless: Sequence[int],
+    came_ns: Times | None,
+    *,
+    sack: bool,
 ) -> list[Standstill]:
     """Silences of the ACKs that were no wait for a retransmission.
 
     What the first ACKs behind the silence answer had been in flight for longer than the RTT until then.
+    Silences in which other connections went on, whenever they began, are left out.
     """
     if len(acks) < 3:
         return []
@@ -159,6 +176,8 @@ def _behind(
     least_ns = max(LEAST_NS, usual_ns, base_ns)
     # A window that is closed holds nothing in flight that an ACK would be due for.
     candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
+    if came_ns is not None and len(candidates):
+        candidates = candidates[~_moved_anyway(came_ns, ack_ns, candidates, least_ns)]
     if not len(candidates):
         return []
     answered = _Answered(data, acks, base_ns, needless, sack=sack)
@@ -179,6 +198,18 @@ def _behind(
             record = int(acks["record"][at + 1])
             found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns))
     return found
+
+
+def _moved_anyway(came_ns: Times, ack_ns: Times, candidates: Times, least_ns: int) -> Flags:
+    """Whether others went on in the part that any standstill within a silence would have; see `_moved`.
+
+    It begins in the silence, and lasts until its end for `least_ns` at least.
+    """
+    end_ns = ack_ns[candidates + 1]
+    first = came_ns.searchsorted(end_ns - least_ns, side="left")
+    rest_ns = np.ceil((end_ns - ack_ns[candidates]) * (1 - _MOST)).astype(np.int64)
+    last = came_ns.searchsorted(end_ns - rest_ns - 1, side="right")
+    return np.asarray(last > first, dtype=np.bool_)
 
 
 class _Answered:

@@ -104,7 +104,17 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
     """
     if flow_batch.one_batch(m, connections):
         return m.once("spans_of", lambda: _spans_of(m, connections))
-    return _spans_of(m, connections)
+    known: dict[int, tuple[int, int, bool]] = m.once("spans", dict)
+    new = [one for one in connections if one.index not in known]
+    if new:
+        spans, carrying = _spans_of(m, new)
+        found = zip(*spans.T.tolist(), carrying.tolist(), strict=True)
+        known.update(zip([one.index for one in new], found, strict=True))
+    rows = [known[one.index] for one in connections]
+    return (
+        np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2),
+        np.array([row[2] for row in rows], dtype=np.bool_),
+    )
 
 
 def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
@@ -224,7 +234,7 @@ def sent_later(data: Table) -> Flags:
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:
     """For each segment: when the same first byte comes again; the largest integer if never."""
-    order = np.lexsort((t_ns, seq))
+    order = np.argsort(seq, kind="stable")  # they are in time order
     again = np.full(len(seq), np.iinfo(np.int64).max, dtype=np.int64)
     same = seq[order][1:] == seq[order][:-1]
     again[order[:-1][same]] = t_ns[order][1:][same]

@@ -52,6 +52,33 @@ class Grouped:
         return self._order[self._bounds[at] : self._bounds[at + 1]]
 
 
+def last_places(known: tuple[Array, Array], wanted: tuple[Array, Array]) -> Array:
+    """The last place at which each of some pairs of whole numbers stands among known ones; -1: it does not.
+
+    Parameters
+    ----------
+    known, wanted : two arrays of integers of equal length
+        The first number of each pair, and the second.
+
+    Returns
+    -------
+    array of int64
+        As long as the arrays of `wanted`.
+    """
+    first, second = (column.astype(np.int64) for column in known)
+    if not len(first):
+        return np.full(len(wanted[0]), -1, dtype=np.int64)
+    low, high = int(second.min()), int(second.max())
+    span = high - low + 1
+    keys = first * span + (second - low)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    there = (wanted[1] >= low) & (wanted[1] <= high)
+    sought = wanted[0].astype(np.int64) * span + (np.where(there, wanted[1], low) - low)
+    at = np.searchsorted(ordered, sought, side="right") - 1
+    return np.where(there & (ordered[at] == sought), order[at], -1)
+
+
 def summed_at(places: Array, values: Array, length: int) -> Array:
     """Sums of whole numbers by place, ten times as fast as ``np.add.at`` where types differ.
 

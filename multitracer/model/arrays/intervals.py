@@ -17,17 +17,23 @@ Intervals = npt.NDArray[np.int64]
 
 def intervals(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer] = ()) -> Intervals:
     """An interval set from pairs in any order; what overlaps or touches becomes one."""
-    return _covered(_rows(pairs), 1)
+    return _joined(_rows(pairs))
 
 
 def union(*sets: Intervals) -> Intervals:
     """What is in any of the sets."""
-    return _covered(np.concatenate([_rows(one) for one in sets] or [_rows(())]), 1)
+    return _joined(np.concatenate([_rows(one) for one in sets] or [_rows(())]))
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
     """What is in both sets."""
-    return _covered(np.concatenate([intervals(a), intervals(b)]), 2)
+    a, b = intervals(a), intervals(b)
+    if len(a) == 1:
+        a, b = b, a
+    if len(b) != 1:
+        return _in_both(np.concatenate([a, b]))
+    within = np.column_stack([np.maximum(a[:, 0], b[0, 0]), np.minimum(a[:, 1], b[0, 1])])
+    return within[within[:, 1] > within[:, 0]]
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
@@ -88,11 +94,35 @@ def _rows(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer]) -> Interva
     return pairs.astype(np.int64, copy=False).reshape(-1, 2)
 
 
-def _covered(rows: Intervals, times: int) -> Intervals:
-    """What at least `times` rows cover: a sweep over all ends."""
-    if times == 1 and np.all(rows[:, 1] > rows[:, 0]) and np.all(rows[1:, 0] > rows[:-1, 1]):
+def covered(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Intervals:
+    """An interval set from starts and ends of intervals in any order, as `intervals` of their pairs.
+
+    Parameters
+    ----------
+    starts, ends : array of int64, shape (n,)
+    """
+    if not len(starts):
+        return np.empty((0, 2), dtype=np.int64)
+    if np.any(starts[1:] < starts[:-1]):
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    # What is empty or reversed ends where it begins, at the latest, and so joins nothing.
+    reached = np.maximum.accumulate(ends)
+    apart = np.flatnonzero(starts[1:] > reached[:-1])
+    found = np.column_stack([starts[np.append(0, apart + 1)], reached[np.append(apart, len(ends) - 1)]])
+    return found[found[:, 1] > found[:, 0]]
+
+
+def _joined(rows: Intervals) -> Intervals:
+    """What any of the rows covers."""
+    starts, ends = rows[:, 0], rows[:, 1]
+    if np.all(ends > starts) and np.all(starts[1:] > ends[:-1]):
         return rows  # a set already
-    rows = rows[rows[:, 1] > rows[:, 0]]
+    return covered(starts, ends)
+
+
+def _in_both(rows: Intervals) -> Intervals:
+    """What two of the rows cover, which are those of two sets: a sweep over all ends."""
     if not len(rows):
         return np.empty((0, 2), dtype=np.int64)
     points = np.concatenate([rows[:, 0], rows[:, 1]])
@@ -100,6 +130,6 @@ def _covered(rows: Intervals, times: int) -> Intervals:
     points = points[order]
     depth = np.cumsum(np.where(order < len(rows), 1, -1))
     last = np.append(points[1:] != points[:-1], True)
-    points, inside = points[last], depth[last] >= times
+    points, inside = points[last], depth[last] >= 2
     edges = np.diff(inside.astype(np.int8), prepend=np.int8(0))
     return np.column_stack([points[edges == 1], points[edges == -1]])

@@ -23,12 +23,15 @@ def least_between(values: Array, begin: Array, end: Array, nothing: int) -> Arra
         One value for each stretch.
     """
     found = np.full(len(begin), nothing, dtype=np.int64)
-    width = np.maximum(end - begin, 0)
+    filled = np.flatnonzero(end > begin)
+    begin, end = begin[filled], end[filled]
+    width = end - begin
+    longest = int(width.max(initial=0))
     # The least of 2**level values from each place on: two of them cover a stretch up to twice as long.
     level, least = 0, np.asarray(values, dtype=np.int64)
-    while len(least):
+    while 1 << level <= longest:
         mine = np.flatnonzero((width >= 1 << level) & (width < 2 << level))
-        found[mine] = np.minimum(least[begin[mine]], least[end[mine] - (1 << level)])
+        found[filled[mine]] = np.minimum(least[begin[mine]], least[end[mine] - (1 << level)])
         least = np.minimum(least[: -(1 << level)], least[1 << level :])
         level += 1
     return found

@@ -2,6 +2,7 @@
 //! indent the standard library has no encoder in C.
 
 use multitracer_core::json::{push_float, push_int, push_string};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -11,6 +12,7 @@ const MOST_LEVELS: usize = 200;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_text, m)?)?;
+    m.add_function(wrap_pyfunction!(json_rows, m)?)?;
     Ok(())
 }
 
@@ -20,6 +22,139 @@ fn json_text(value: &Bound<'_, PyAny>, level: usize) -> PyResult<String> {
     let mut out = String::new();
     write_value(&mut out, value, level, 0)?;
     Ok(out)
+}
+
+/// What a column of `json_rows` holds, and when an entry of it is null.
+enum Column<'py> {
+    /// A number.
+    Number(PyReadonlyArray1<'py, i64>),
+    /// A number; null below zero.
+    Known(PyReadonlyArray1<'py, i64>),
+    /// A number; null if it is zero.
+    Some(PyReadonlyArray1<'py, i64>),
+    /// Nanoseconds, written as seconds.
+    Seconds(PyReadonlyArray1<'py, i64>),
+    /// The same; null below zero.
+    KnownSeconds(PyReadonlyArray1<'py, i64>),
+    /// Nanoseconds from the zero of all times on, written as seconds.
+    Time(PyReadonlyArray1<'py, i64>),
+    /// The same; null below zero.
+    KnownTime(PyReadonlyArray1<'py, i64>),
+    /// Text; null if it is empty.
+    Text(Vec<Bound<'py, PyString>>),
+    /// JSON as it is.
+    Json(Vec<Bound<'py, PyString>>),
+}
+
+impl<'py> Column<'py> {
+    fn of(kind: &str, values: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match kind {
+            "number" => Self::Number(values.extract()?),
+            "known" => Self::Known(values.extract()?),
+            "some" => Self::Some(values.extract()?),
+            "seconds" => Self::Seconds(values.extract()?),
+            "known seconds" => Self::KnownSeconds(values.extract()?),
+            "time" => Self::Time(values.extract()?),
+            "known time" => Self::KnownTime(values.extract()?),
+            "text" => Self::Text(values.extract()?),
+            "json" => Self::Json(values.extract()?),
+            _ => return Err(PyValueError::new_err(format!("JSON: no kind of column is called {kind}"))),
+        })
+    }
+
+    fn len(&self) -> PyResult<usize> {
+        Ok(match self {
+            Self::Number(values)
+            | Self::Known(values)
+            | Self::Some(values)
+            | Self::Seconds(values)
+            | Self::KnownSeconds(values)
+            | Self::Time(values)
+            | Self::KnownTime(values) => values.as_slice()?.len(),
+            Self::Text(values) | Self::Json(values) => values.len(),
+        })
+    }
+
+    fn write(&self, out: &mut String, row: usize, t0_ns: i64) -> PyResult<()> {
+        match self {
+            Self::Number(values) => push_int(out, values.as_slice()?[row]),
+            Self::Known(values) => or_null(out, values.as_slice()?[row], |value| value >= 0, push_int),
+            Self::Some(values) => or_null(out, values.as_slice()?[row], |value| value != 0, push_int),
+            Self::Seconds(values) => push_seconds(out, values.as_slice()?[row]),
+            Self::KnownSeconds(values) => {
+                or_null(out, values.as_slice()?[row], |value| value >= 0, push_seconds)
+            }
+            Self::Time(values) => push_seconds(out, values.as_slice()?[row].wrapping_sub(t0_ns)),
+            Self::KnownTime(values) => or_null(
+                out,
+                values.as_slice()?[row],
+                |value| value >= 0,
+                |out, value| {
+                    push_seconds(out, value.wrapping_sub(t0_ns));
+                },
+            ),
+            Self::Text(values) if values[row].is_empty()? => out.push_str("null"),
+            Self::Text(values) => write_string(out, &values[row])?,
+            Self::Json(values) => out.push_str(values[row].to_str()?),
+        }
+        Ok(())
+    }
+}
+
+fn or_null(out: &mut String, value: i64, known: impl Fn(i64) -> bool, push: impl Fn(&mut String, i64)) {
+    if known(value) {
+        push(out, value);
+    } else {
+        out.push_str("null");
+    }
+}
+
+/// Nanoseconds as seconds with six decimals at most: as Python writes `round(ns / 1e9, 6)`.
+fn push_seconds(out: &mut String, ns: i64) {
+    let rest = ns.rem_euclid(1000);
+    // A double below a thousand million seconds is near enough to its decimals but for the middle of two.
+    let value = if ns.unsigned_abs() < 1_000_000_000_000_000 && !(499..=501).contains(&rest) {
+        (ns.div_euclid(1000) + i64::from(rest > 500)) as f64 / 1e6
+    } else {
+        format!("{:.6}", ns as f64 / 1e9).parse().unwrap_or(0.0)
+    };
+    let zero = if ns < 0 { -0.0 } else { 0.0 };
+    push_float(out, if value == 0.0 { zero } else { value });
+}
+
+/// Rows of a table as JSON objects, each as `json_text` writes it: key, kind and values of each column.
+#[pyfunction]
+fn json_rows(
+    fields: Vec<(String, String, Bound<'_, PyAny>)>,
+    t0_ns: i64,
+    level: usize,
+) -> PyResult<Vec<String>> {
+    let mut columns = Vec::with_capacity(fields.len());
+    for (key, kind, values) in &fields {
+        let mut before = String::new();
+        new_line(&mut before, level + 1);
+        push_string(&mut before, key);
+        before.push_str(": ");
+        columns.push((before, Column::of(kind, values)?));
+    }
+    let lengths = columns.iter().map(|(_, column)| column.len()).collect::<PyResult<Vec<_>>>()?;
+    let rows = lengths.first().copied().unwrap_or(0);
+    if lengths.iter().any(|length| *length != rows) {
+        return Err(PyValueError::new_err("JSON: columns of different lengths"));
+    }
+    (0..rows)
+        .map(|row| {
+            let mut out = String::with_capacity(32 * columns.len());
+            for (index, (before, column)) in columns.iter().enumerate() {
+                out.push(if index == 0 { '{' } else { ',' });
+                out.push_str(before);
+                column.write(&mut out, row, t0_ns)?;
+            }
+            new_line(&mut out, level);
+            out.push('}');
+            Ok(out)
+        })
+        .collect()
 }
 
 fn write_value(out: &mut String, value: &Bound<'_, PyAny>, level: usize, depth: usize) -> PyResult<()> {

@@ -72,3 +72,17 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
 def test_a_queue_far_above_the_base_rtt_is_no_jitter() -> None:
     one = entry(bandwidth=0.99, rate=19e6, full=1.0, queue=(1.5, 1.8), base=0.02, evidence=["constant_rate"])
     assert shown_queue(one) is not None
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.3, True), (0.9, False), (None, False)])
+def test_a_median_of_few_is_that_outside_of_loss_recovery(share: float | None, said: bool) -> None:
+    """Without SACK, recovery measures no RTT: where most of the data was sent in it, the queue was longer then."""
+    whole = {"base_ms": 20.0, "median_ms": 57.0, "p95_ms": 61.0, "timed_share": share}
+    rtt = {"toward_receiver": _half(20.0), "toward_sender": _half(0.0), **whole}
+    one = entry(bandwidth=0.99, rate=7.9e6, full=0.99, queue=(37.0, 41.0), base=20.0, point="snd", rtt=rtt)
+    one |= {"rtt_ms": None, "timestamps": True}
+    when = "outside of loss recovery"
+    assert words.rtt(one).endswith(f"95th percentile 61 ms{f' ({when})' if said else ''}")
+    assert words.bottleneck(one).endswith(f"41 ms ({when})" if said else "41 ms")
+    found, *_ = sentences([one])
+    assert (f"; {when}) to a base RTT" in found.text) == said

@@ -12,7 +12,7 @@ from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, needless_prefix
-from multitracer.output.rtt import beside_sender, path_rtt, shown_queue, usual_rtt
+from multitracer.output.rtt import beside_sender, outside_recovery, path_rtt, shown_queue, usual_rtt
 
 Object = Mapping[str, Any]
 
@@ -159,7 +159,8 @@ def rtt(found: Object) -> str:
     whole, samples = path_rtt(found), found["rtt_ms"]
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
-        return f"min {least}, median {median}, 95th percentile {p95}"
+        when = outside_recovery(found)
+        return f"min {least}, median {median}, 95th percentile {p95}{f' ({when})' if when else ''}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
         return f"min {duration(whole.least / 1e3)}; later unknown here: {why}{_far_half(found)}"
@@ -266,7 +267,8 @@ def bottleneck(connection: Object) -> str:
         median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
-        parts.append(f"queueing delay median {median}{tail}")
+        when = outside_recovery(connection)
+        parts.append(f"queueing delay median {median}{tail}{f' ({when})' if when else ''}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)

@@ -46,6 +46,19 @@ def beside_sender(entry: Mapping[str, Any]) -> bool:
     return near is None or bool(near <= HOST_MS)
 
 
+SELDOM = 0.5
+"""If ACKs of less of the data measured an RTT, its median is that of the times without loss recovery."""
+
+
+def outside_recovery(entry: Mapping[str, Any]) -> str:
+    """``outside of loss recovery``, to be said of a median, where most of an entry's data measured none.
+
+    Without SACK, the ACKs of retransmitted data do not tell which copy they answer (Karn's rule).
+    """
+    share = (entry.get("rtt") or {}).get("timed_share")
+    return "" if share is None or share >= SELDOM else "outside of loss recovery"
+
+
 PACKETS = 3
 PART = 0.25
 FULL = 0.95

@@ -10,7 +10,7 @@ from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
-from multitracer.output.rtt import HOST_MS, shown_queue
+from multitracer.output.rtt import HOST_MS, outside_recovery, shown_queue
 
 Object = Mapping[str, Any]
 
@@ -133,6 +133,8 @@ class Flow:
         Segments that came back.
     without_sack : bool
         Whether the handshake shows that SACK is not in use.
+    seldom_timed : str
+        What to say of its queueing delay, where most of its data measured no RTT.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float
@@ -204,6 +206,7 @@ class Flow:
     acks: int = 0
     without_sack: bool = False
     unacked_timeouts: int = 0
+    seldom_timed: str = ""
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
     silences_s: tuple[float, ...] = ()
@@ -402,6 +405,7 @@ def flow(
         without_sack=bool(entry["handshake"] and not entry["sack"]),
         syn_timeouts=entry.get("syn_timeouts") or 0,
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
+        seldom_timed=outside_recovery(entry),
     )
 
 

@@ -172,4 +172,6 @@ def queue_words(flow: Flow) -> str:
     """
     median, p95 = flow.queue_ms or (0.0, 0.0)
     tail = "" if flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
-    return f" added {from_ms(median)} (median{tail}) to a base RTT of {from_ms(flow.base_rtt_ms or 0.0)}"
+    when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
+    added = f" added {from_ms(median)} (median{tail}{when})"
+    return f"{added} to a base RTT of {from_ms(flow.base_rtt_ms or 0.0)}"

@@ -48,6 +48,8 @@ fn push_round_trip(out: &mut String, found: &RoundTrip) {
     push_half(out, &found.toward_receiver);
     out.push_str(",\n        \"toward_sender\": ");
     push_half(out, &found.toward_sender);
+    out.push_str(",\n        \"timed_share\": ");
+    or_null(out, found.timed_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"base_ms\": ");
     push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"median_ms\": ");

@@ -59,6 +59,8 @@ pub struct Path {
     ip_bytes: u64,
     payload: u64,
     noted: u64,
+    /// Bytes that arrived by ACKs that measured a round trip.
+    timed: u64,
     /// Other connections found to queue at the same place, once all were compared, and the smallest round trip of
     /// those between the same hosts: some may have begun in a queue that stood (0: unknown).
     shared: Option<u32>,
@@ -110,12 +112,13 @@ impl Fields for Path {
             ip_bytes,
             payload,
             noted,
+            timed,
             shared,
             shared_base_ns,
             beside,
             link,
         } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, shared, shared_base_ns);
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, timed, shared, shared_base_ns);
         walk_over!(walk: beside, link);
     }
 }
@@ -284,7 +287,11 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
+    let before = path.trains.arrived();
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
+    if rtt_ns >= 0 {
+        path.timed = path.timed.saturating_add(arrived.saturating_sub(before).max(0) as u64);
+    }
     let passed = path.payload - path.noted;
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.

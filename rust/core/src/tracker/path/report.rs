@@ -80,6 +80,10 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
     let unqueued = connection.handshake() && others == 0;
     let beside = observation.point == Some(Point::Sender);
     let mut found = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, unqueued, beside);
+    found.timed_share = path.and_then(|path| {
+        let arrived = path.trains.arrived() as f64;
+        (arrived > 0.0).then(|| (path.timed as f64 / arrived).min(1.0))
+    });
     if found.toward_receiver.min_ns.is_none() || found.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
         found.toward_receiver = far;

@@ -28,6 +28,9 @@ pub struct RoundTrip {
     pub by_echo: bool,
     /// Whether the other direction's ACKs did (its SYN's at least).
     pub by_answer: bool,
+    /// Share of the data that arrived by ACKs that measured a round trip; `None` before any did. Without SACK, recovery
+    /// measures none.
+    pub timed_share: Option<f64>,
     /// Sum of the smallest.
     pub base_ns: Option<i64>,
     /// Median and 95th percentile of the sum.
@@ -97,6 +100,7 @@ impl RoundTrip {
             toward_sender: near,
             by_echo: halves.echoes > 0,
             by_answer: answers > 0,
+            timed_share: None,
             base_ns,
             median_ns,
             p95_ns,

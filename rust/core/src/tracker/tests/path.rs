@@ -387,6 +387,27 @@ fn loss_recovery_measures_the_queue() {
     assert_eq!(found.base_ns, Some(100 * MS));
     let median_ns = found.median_ns.expect("a capture at the sender");
     assert!((160e6..190e6).contains(&median_ns), "{median_ns}");
+    assert!(found.timed_share.is_some_and(|share| share > 0.9));
+}
+
+/// Without SACK, the ACK that ends a recovery does not show which copy it answers, and measures nothing of what it covers.
+#[test]
+fn recovery_without_sack_is_seldom_timed() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    for place in 0..20 {
+        talk.data(200 + 5 * place, 1 + 1000 * place, 1000);
+        talk.ack(300 + 5 * place, 1001 + 1000 * place, &[]);
+    }
+    for place in 20..80 {
+        talk.data(400 + 2 * (place - 20), 1 + 1000 * place, 1000);
+    }
+    (21..80).for_each(|place| talk.ack(580 + 2 * (place - 20), 20_001, &[]));
+    talk.data(700, 20_001, 1000);
+    talk.ack(880, 80_001, &[]);
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    assert!(found.timed_share.is_some_and(|share| share < 0.3), "{:?}", found.timed_share);
 }
 
 /// Away from the sender, the half toward it is not known to be what it was in the handshake.

@@ -76,7 +76,7 @@ def test_a_queue_far_above_the_base_rtt_is_no_jitter() -> None:
 
 @pytest.mark.parametrize(("share", "said"), [(0.3, True), (0.9, False), (None, False)])
 def test_a_median_of_few_is_that_outside_of_loss_recovery(share: float | None, said: bool) -> None:
-    """Without SACK, recovery measures no RTT: where most of the data was sent in it, the queue was longer then."""
+    """Without SACK, recovery measures no RTT, and the queue is longest then."""
     whole = {"base_ms": 20.0, "median_ms": 57.0, "p95_ms": 61.0, "timed_share": share}
     rtt = {"toward_receiver": _half(20.0), "toward_sender": _half(0.0), **whole}
     one = entry(bandwidth=0.99, rate=7.9e6, full=0.99, queue=(37.0, 41.0), base=20.0, point="snd", rtt=rtt)

@@ -115,7 +115,9 @@ impl Doubts {
 
 impl Behind {
     fn add(&mut self, mut doubt: Doubt) {
-        for before in [&mut self.unanswered, &mut self.answered].into_iter().filter_map(|d| d.remove(doubt.seq)) {
+        for before in
+            [&mut self.unanswered, &mut self.answered].into_iter().filter_map(|d| d.remove(doubt.seq))
+        {
             doubt.segments = doubt.segments.saturating_add(before.segments);
             doubt.known = doubt.known.saturating_add(before.known);
         }

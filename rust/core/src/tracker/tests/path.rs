@@ -222,7 +222,8 @@ fn no_link_is_full_for_longer_than_it_needs() {
             let short =
                 Transfer { piece, cwnd: 90_000, rate_bps: 4_000_000, ..Transfer::over(near_ms, far_ms) };
             let report = PathReport::of(&short.run(), 0);
-            let (bottleneck, limits) = (report.bottleneck.expect("enough data"), report.limits.expect("data"));
+            let (bottleneck, limits) =
+                (report.bottleneck.expect("enough data"), report.limits.expect("data"));
             let away = [Limit::Application, Limit::Handshake, Limit::Unknown];
             let shares = limits.shares();
             let busy = 1.0 - away.iter().map(|&limit| shares[limit as usize]).sum::<f64>();

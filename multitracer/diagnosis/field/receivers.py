@@ -117,6 +117,18 @@ def paced_by_reader(flow: Flow) -> bool:
     return (unread or _acked_whole(flow)) and flow.rate_bps <= PACE * flow.goodput_bps
 
 
+def waits(flow: Flow) -> dict[str, float]:
+    """Seconds by what the sender waited for, without stalls of its path.
+
+    The pace of a reader is no link's: what looks like a full link then is the time of the receiver's window.
+    """
+    spent = dict(flow.waits_s)
+    if spent and paced_by_reader(flow) and not window_fills_link(flow):
+        spent["receiver_window"] += spent["bandwidth"]
+        spent["bandwidth"] = 0.0
+    return spent
+
+
 def part_full(flow: Flow) -> float:
     """Part of the transfer in which the link was full, 0 to 1."""
     if flow.full_share is None or not flow.seconds or paced_by_reader(flow):

@@ -83,6 +83,12 @@ pub struct Limits {
     pub paced: bool,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
+    /// Of the congestion window's time, what had passed before the first loss showed: that did not make it small.
+    pub before_loss_ns: f64,
+    /// Time of loss recovery in which the receiver's window had no room either. It is no part of that window's own time.
+    pub window_in_recovery_ns: f64,
+    /// Of the receiver window's time, what it had room, and the sender paced itself; only next to the sender this shows.
+    pub window_paced_ns: f64,
 }
 
 /// Segments of an initial congestion window.
@@ -150,12 +156,15 @@ impl Limits {
         let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
         let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
         spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
+        let mut filled_ns = path.gaps.filled_ns();
+        let mut before_loss_ns = path.gaps.before_loss_ns();
         if !repaired(sender) {
             // What looked like a recovery is what the sender waited for anyway.
             let [window, network] = [Wait::Window, Wait::Network].map(|wait| spent[wait as usize]);
             let to = if window > network { Wait::Window } else { Wait::Network };
             let looked_ns = std::mem::take(&mut spent[Wait::Recovery as usize]);
             spent[to as usize] = spent[to as usize].saturating_add(looked_ns);
+            (filled_ns, before_loss_ns) = (0, i64::MAX);
         }
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
@@ -195,6 +204,8 @@ impl Limits {
         };
         let queued_rate = path.queued_rate();
         let full = path.trains.full_share_of(busy_ns, copies, queued_rate).max(shared);
+        self.window_in_recovery_ns = filled_ns as f64;
+        self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
         let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
@@ -208,6 +219,9 @@ impl Limits {
             false => Limit::Unknown,
         };
         add(window_free, at(Wait::Network) * (1.0 - full));
+        if window_free == Limit::CongestionWindow {
+            self.before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network)) * (1.0 - full);
+        }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
         add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));

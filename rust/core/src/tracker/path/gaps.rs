@@ -115,15 +115,14 @@ impl Fields for Gaps {
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
-        // Three answers in one number.
-        let mut known = i64::from(*window_known) + 2 * i64::from(*heard) + 4 * i64::from(parts.any());
-        known.walk(walk);
-        (*window_known, *heard) = (known & 1 != 0, known & 2 != 0);
-        if known & 4 != 0 {
-            parts.walk(walk);
-        } else if W::READS {
-            *parts = Parts::default();
-        }
+        // Four answers in one number.
+        let [loss, rest] = parts.any();
+        let answers = [*window_known, *heard, loss, rest];
+        let mut bits = answers.into_iter().rev().fold(0i64, |bits, answer| 2 * bits + i64::from(answer));
+        bits.walk(walk);
+        let at = |place: u8| bits >> place & 1 != 0;
+        (*window_known, *heard) = (at(0), at(1));
+        parts.walk(walk, [at(2), at(3)]);
     }
 }
 

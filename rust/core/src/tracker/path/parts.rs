@@ -19,16 +19,24 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Whether there is anything to keep. Most have none.
-    pub fn any(&self) -> bool {
-        *self != Parts::default()
+    /// Whether there is a time before the first loss, and anything else. Most have none.
+    pub fn any(&self) -> [bool; 2] {
+        let rest = Parts { until_loss_ns: 0, ..self.clone() };
+        [self.until_loss_ns > 0, rest != Parts::default()]
     }
-}
 
-impl Fields for Parts {
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
+    /// What is kept of that.
+    pub fn walk<W: Walk>(&mut self, walk: &mut W, [loss, rest]: [bool; 2]) {
+        if W::READS {
+            *self = Parts::default();
+        }
         let Parts { until_loss_ns, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns } = self;
-        walk_over!(walk: until_loss_ns, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns);
+        if loss {
+            walk_over!(walk: until_loss_ns);
+        }
+        if rest {
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns);
+        }
     }
 }
 
@@ -39,7 +47,7 @@ impl Parts {
         if self.until_loss_ns == 0 {
             self.until_loss_ns = network_ns.max(1);
         }
-        if high > self.filled_at {
+        if window_ns > 0 && high > self.filled_at {
             self.filled_ns = self.filled_ns.saturating_add(self.filling_ns);
             (self.filling_ns, self.filled_at) = (0, high);
         }

@@ -143,6 +143,32 @@ def test_a_small_window_before_the_first_loss_is_slow_start_and_is_said_so() -> 
     assert "held the transfer for 8.0 of 20.0 s" in second.text
 
 
+@pytest.mark.parametrize(
+    ("step", "silent_ms", "asked", "left_out"),
+    [(11, 208, False, 0.208), (1, 208, False, 0.0), (11, 90, False, 0.0), (11, 208, True, 0.0)],
+)
+def test_a_first_flight_that_never_came_by(
+    step: int, silent_ms: int, asked: bool, left_out: float, tmp_path: Path
+) -> None:
+    """The first data comes with the tenth next identification, so long after the handshake.
+
+    Without identifications left out, or after less than a timeout, the application had nothing to send; if the
+    other end sent data before (asked), ACKs of that may have been lost.
+    """
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    if asked:
+        said.segment(RTT_MS + 10, False, 1, 1, PSH, b"go")
+    t_ms, seq = RTT_MS + float(silent_ms), 1
+    said.idents[0] += step - 1
+    said_in_rounds(said, t_ms, seq, 4, 60_000)
+    shares = analysed(said, tmp_path)["connections"][0]["limits"]
+    assert shares["loss_recovery_before_data"] * shares["seconds"] == pytest.approx(left_out, abs=1e-4)
+    assert shares["loss_recovery"] == pytest.approx(shares["loss_recovery_before_data"])
+    data_s = 0.041 * 4 - 0.001
+    assert shares["seconds"] == pytest.approx(left_out + RTT_MS / 1e3 + data_s, rel=0.01)
+
+
 def one_initial_window(path: Path, *, short: int) -> float:
     """Short segments at once (Nagle is off), the rest after the first ACK: the share of the application."""
     said = Conversation()

@@ -18,7 +18,12 @@ from multitracer.model.timeline import Connection, Timeline
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 """Limits that the kernel's counters do not tell apart."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
-_PARTS = ("congestion_window_before_loss", "receiver_window_in_recovery", "receiver_window_paced")
+_PARTS = (
+    "congestion_window_before_loss",
+    "loss_recovery_before_data",
+    "receiver_window_in_recovery",
+    "receiver_window_paced",
+)
 _NOTHING: dict[str, Any] = {"rtt": None, "limits": None, "bottleneck": None, "observation": None}
 
 
@@ -111,7 +116,7 @@ def kernel_limits(
     Returns
     -------
     dict or None
-        As ``limits`` of a connection (docs/json.md): shares that sum to 1, three that are parts of others,
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, four that are parts of others,
         ``seconds``, ``writes_bps`` and ``method``.
     """
     if not m.rows("tcp_states"):

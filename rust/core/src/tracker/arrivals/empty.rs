@@ -39,8 +39,13 @@ impl Sender {
     /// left out; and in how many runs. `None` if these do not count the packets of this direction alone, as those of
     /// Linux do, whose packets start with a TTL of 64: other stacks number all packets of the host, or none.
     pub fn unseen(&self) -> Option<[u64; 2]> {
-        let books = self.books.as_ref().filter(|_| self.numbers_each_socket() && self.ids.is_alone())?;
+        let books = self.books.as_ref().filter(|_| self.numbers_alone())?;
         Some(books.unseen())
+    }
+
+    /// Whether identifications left out are those of packets of this direction.
+    pub(in crate::tracker) fn numbers_alone(&self) -> bool {
+        self.numbers_each_socket() && self.ids.is_alone()
     }
 
     /// Whether any was left out by now, if the identifications turn out to count.

@@ -12,7 +12,7 @@ use super::schedule::{Kept, Schedule};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
-use crate::tracker::fields::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
@@ -115,14 +115,9 @@ impl Fields for Gaps {
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
-        // Four answers in one number.
-        let [loss, rest] = parts.any();
-        let answers = [*window_known, *heard, loss, rest];
-        let mut bits = answers.into_iter().rev().fold(0i64, |bits, answer| 2 * bits + i64::from(answer));
-        bits.walk(walk);
-        let at = |place: u8| bits >> place & 1 != 0;
-        (*window_known, *heard) = (at(0), at(1));
-        parts.walk(walk, [at(2), at(3)]);
+        let [mut loss, mut rest] = parts.any();
+        walk_answers(walk, [window_known, heard, &mut loss, &mut rest]);
+        parts.walk(walk, [loss, rest]);
     }
 }
 

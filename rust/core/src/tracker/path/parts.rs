@@ -1,7 +1,7 @@
 //! What stands beside the time that a sender waited for something, or is a part of it: time before the first loss, a
 //! receiver's window that had no room during loss recovery either, and one that had room while the sender paced itself.
 
-use crate::tracker::fields::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Walk, walk_over};
 
 /// Nanoseconds of one direction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

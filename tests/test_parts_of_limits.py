@@ -226,3 +226,23 @@ def test_the_pace_of_a_reader_is_no_link_s_in_the_table_either() -> None:
     assert limits_line(one) == "receiver window 100% of 20.00 s (inferred)"
     faster = entry(receiver_window=0.95, bandwidth=0.05, goodput_bps=0.3e6, **paced_link)
     assert limits_line(faster) == "receiver window 95%, bandwidth 5% of 20.00 s (inferred)"
+
+
+@pytest.mark.parametrize("window", [60_000, 60_216])
+def test_the_end_of_a_write_does_not_fill_a_window_that_is_far_larger(window: int, tmp_path: Path) -> None:
+    """Writes of 2,216 bytes in less than an RTT; full segments leave as much of one of the windows as of a write."""
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    events: list[tuple[float, int, int]] = []
+    for number in range(60):
+        t_ms, seq = RTT_MS + 1 + 33.0 * number, 1 + 2216 * number
+        for at, length in enumerate((1000, 1000, 216)):
+            events.append((t_ms + 0.01 * at, seq + 1000 * at, length))
+            events.append((t_ms + 0.01 * at + RTT_MS, seq + 1000 * at + length, 0))
+    for t_ms, seq, length in sorted(events):
+        if length:
+            said.data(t_ms, seq, length, PSH if length < 1000 else 0)
+        else:
+            said.ack(t_ms, seq, window=window)
+    shares = analysed(said, tmp_path)["connections"][0]["limits"]
+    assert shares["application"] > 0.8

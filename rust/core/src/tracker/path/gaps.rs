@@ -233,10 +233,14 @@ impl Gaps {
         // Most are full segments, and need no division.
         let partial = unit > 0 && length != unit && length % unit != 0;
         // What fills the window to its edge ended there, and not where the application's data did. Where it is not known which
-        // edge the sender knew, what full segments leave of a window shows it.
+        // edge the sender knew, what full segments leave of a window shows it. Where all that is in flight passed here, and what
+        // the sender knew is known well, the edge was lower by no more than that.
+        let (left, exact) = (self.known.edge - high, self.stamped || halves.beside_sender());
         let filled = self.known.edge >= 0
-            && (self.known.edge - high < unit
-                || partial && (self.known.edge - self.known.una) % unit == length);
+            && (left < unit
+                || partial
+                    && (left <= in_flight || !exact)
+                    && (self.known.edge - self.known.una) % unit == length);
         let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.

@@ -230,7 +230,7 @@ def test_the_pace_of_a_reader_is_no_link_s_in_the_table_either() -> None:
 
 @pytest.mark.parametrize("window", [60_000, 60_216])
 def test_the_end_of_a_write_does_not_fill_a_window_that_is_far_larger(window: int, tmp_path: Path) -> None:
-    """Writes of 2,216 bytes in less than an RTT; full segments leave as much of one of the windows as of a write."""
+    """Writes of 2,216 bytes in less than an RTT; full segments leave as much of one window as of a write."""
     said = Conversation()
     said.handshake(0, RTT_MS)
     events: list[tuple[float, int, int]] = []

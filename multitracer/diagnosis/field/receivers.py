@@ -94,7 +94,7 @@ def _moving_s(flow: Flow) -> float:
 
 
 def _full_while_moving(flow: Flow) -> float:
-    """Part of the time with data in flight in which the link was full, without that in which its path stalled."""
+    """Part of the time with data in flight in which the link was full, without stalls of its path."""
     full = flow.full_share or 0.0
     return full if flow.link_known or not flow.stalls_s else full * flow.busy_s / max(_moving_s(flow), 1e-9)
 
@@ -103,7 +103,8 @@ def window_fills_link(flow: Flow) -> bool:
     """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
     The window is more than the path holds, and all of it is in flight while the path does not stall: if the
-    reader were slow, some of it would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
+    reader were slow, some of it would lie unread. Or the RTT is longer than any receiver withholds an ACK:
+    only a queue does that.
     """
     if _closed_for_long(flow) or flow.queue_ms is None or _full_while_moving(flow) < FULL:
         return False

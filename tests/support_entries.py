@@ -10,7 +10,7 @@ Object = dict[str, Any]
 
 
 def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", **facts: Any) -> Object:
-    """An entry of `connections`; shares of limits by their name, the rest as said."""
+    """An entry of `connections`; shares of limits by their name, their `parts`, the rest as said."""
     limits = {name: float(facts.pop(name, 0.0)) for name in LIMITS}
     limits["unknown"] += 1 - sum(limits.values())
     again = dict.fromkeys(
@@ -48,7 +48,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
         "handshake": True,
         "sack": True,
         "closed": "fin",
-        "limits": {**limits, "seconds": seconds, "method": "inferred"},
+        "limits": {**limits, **facts.pop("parts", {}), "seconds": seconds, "method": "inferred"},
         "observation": {"point": point, "grade": "certain", "evidence": {}},
         "bottleneck": {
             "rate_bps": facts.pop("rate", None),

@@ -18,6 +18,7 @@ import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
 from multitracer.model.quantities import duration, rate
+from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
 from multitracer.report import sections
 from multitracer.report.facts import facts
@@ -213,9 +214,12 @@ def written(entries: list[Object]) -> Iterator[str]:
         for number in (lost, bounds.upstream, bounds.downstream, entry["retransmissions"]["total"]):
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
         if limits:
-            others = ("method", "seconds", "writes_bps")
-            shares = {name: limits[name] * limits["seconds"] for name in limits if name not in others}
-            parts = list(shares.values())
+            shares = {name: limits[name] * limits["seconds"] for name in LIMITS}
+            before = limits["congestion_window_before_loss"] * limits["seconds"]
+            parts = [*shares.values(), before]
+            parts[LIMITS.index("congestion_window")] -= before
+            for name in ("receiver_window_in_recovery", "receiver_window_paced"):
+                yield from NUMBER.findall(duration(limits[name] * limits["seconds"]))
             sums = [
                 sum(parts[at] for at in range(len(parts)) if mask >> at & 1)
                 for mask in range(1 << len(parts))

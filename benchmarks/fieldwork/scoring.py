@@ -422,9 +422,9 @@ def _limits(score: Score, run: Run, found: Json) -> None:
             continue
         sums: Counter[str] = Counter()
         for name, share in told.items():
-            # `seconds` is what the shares are of; the kernel measures from the first data on.
-            if isinstance(share, int | float) and name not in ("seconds", "handshake", "writes_bps"):
-                sums[causes.CLASS_OF.get(name, name)] += share  # type: ignore[assignment]
+            # The kernel measures from the first data on, without the handshake.
+            if name in causes.CLASS_OF or name == "unknown":
+                sums[causes.CLASS_OF.get(name, name)] += share
         largest = max(sums, key=lambda name: sums[name]) if sums else NOT_TOLD
         score.limits.append({"allowed": sorted(allowed), "told": largest})
         if allowed and largest not in allowed:

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from multitracer.diagnosis.field.facts import flow
-from multitracer.diagnosis.field.receivers import part_full
+from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
-from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, needless_prefix
 from multitracer.output.rtt import beside_sender, outside_recovery, path_rtt, shown_queue, usual_rtt
 
@@ -239,20 +238,26 @@ def limits(connection: Object) -> str:
     """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``.
 
     Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
+    Nor is the pace of a reader that of a link. For how much of all the time the receiver's window had no room
+    during loss recovery, or had room while the sender paced itself, stands beside the shares.
     """
     found, facts = connection.get("limits"), flow(connection)
     if not found or facts is None:
         return ""
-    shares = {name: found[name] for name in LIMITS}
-    if facts.stalls_s and facts.seconds:
-        shares = {name: spent_s / facts.seconds for name, spent_s in facts.waits_s.items()}
-        shares["stalled path"] = facts.stalled_s / facts.seconds
+    seconds = facts.seconds or 1.0
+    shares = {name: spent_s / seconds for name, spent_s in waits(facts).items()}
+    if facts.stalls_s:
+        shares["stalled path"] = facts.stalled_s / seconds
+    also = facts.window_in_recovery_s / seconds
     parts = [
         f"{name.replace('_', ' ')} {share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
         if share >= 0.005
     ]
-    return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']})"
+    full = f"; receiver window full during recovery: {also:.0%}" if also >= _SOME else ""
+    paced = facts.window_paced_s / seconds
+    full += f"; receiver window with room, sender paced: {paced:.0%}" if paced >= _SOME else ""
+    return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
 
 
 def bottleneck(connection: Object) -> str:

@@ -18,6 +18,12 @@ from multitracer.model.timeline import Connection, Timeline
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 """Limits that the kernel's counters do not tell apart."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
+_PARTS = (
+    "congestion_window_before_loss",
+    "loss_recovery_before_data",
+    "receiver_window_in_recovery",
+    "receiver_window_paced",
+)
 _NOTHING: dict[str, Any] = {"rtt": None, "limits": None, "bottleneck": None, "observation": None}
 
 
@@ -110,8 +116,8 @@ def kernel_limits(
     Returns
     -------
     dict or None
-        As ``limits`` of a connection (docs/json.md): shares that sum to 1, ``seconds``,
-        ``writes_bps`` and ``method``.
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, four that are parts of others,
+        ``seconds``, ``writes_bps`` and ``method``.
     """
     if not m.rows("tcp_states"):
         return None
@@ -165,7 +171,13 @@ def kernel_limits(
     shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in parts_ns.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
     writes_bps = inferred["writes_bps"] if inferred else None
-    return shares | {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
+    # The kernel's count of the receiver's window has its time in loss recovery, and none while a timer paces.
+    parts = dict.fromkeys(_PARTS, 0.0)
+    if inferred and inferred["congestion_window"]:
+        before = inferred["congestion_window_before_loss"] / inferred["congestion_window"]
+        parts["congestion_window_before_loss"] = round(shares["congestion_window"] * before, 6)
+    others = {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
+    return shares | parts | others
 
 
 def _app_limited(flags: Any, busy_ns: Any) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from multitracer.diagnosis.field.facts import FULL, Flow
-from multitracer.diagnosis.field.receivers import paced_by_reader, window_fills_link
+from multitracer.diagnosis.field.receivers import waits, window_fills_link
 from multitracer.model.frozen import frozen
 
 LOSS_SHARE = 0.001
@@ -92,14 +92,11 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
     """
     if not flow.limits_s:
         return [Cause("unknown", flow.end_s - flow.start_s)]
-    spent = dict(flow.waits_s)
+    spent = waits(flow)
     stalled_s = flow.stalled_s
     if window_fills_link(flow):
         spent["bandwidth"] += spent["receiver_window"]
         spent["receiver_window"] = 0.0
-    elif paced_by_reader(flow):
-        spent["receiver_window"] += spent["bandwidth"]
-        spent["bandwidth"] = 0.0
     crowded = (company.full and flow.shared) or flow.index in company.queued
     if crowded and not flow.link_had_room:
         spent["bandwidth"] += spent["congestion_window"]
@@ -123,9 +120,12 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     still = Cause("standstill", stalled_s, stalled_s)
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
+    # Of a first flight that never came by, no more is known than that it was lost.
+    lost = max(lost, int(flow.before_data_s > 0))
     # Needless retransmissions make the window as small, where it was so for longer than slow start takes.
     needless = flow.fast + flow.rto >= FEW_NEEDLESS and 0 < 2 * flow.slow_start_s < window
-    reduced = window if lost or needless else 0.0
+    # What was before the first loss showed, no loss had made small.
+    reduced = max(window - flow.before_loss_s, 0.0) if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced
     # A queue that refused segments once halved the window: that shows only where nothing else kept it small.
     once = flow.own_drops == flow.refused == 1 and window <= 2 * flow.slow_start_s

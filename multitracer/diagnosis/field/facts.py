@@ -149,6 +149,12 @@ class Flow:
         Smallest RTT from the capture to the receiver of the data, and to its sender.
     goodput_bps : float or None
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
+    before_data_s : float
+        Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
+    before_loss_s, window_in_recovery_s, window_paced_s : float
+        Of the seconds of the congestion window, those before the first loss showed; of loss recovery, those
+        in which the receiver's window had no room either; of that window, those in which it had room, and
+        the sender paced itself.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -213,6 +219,10 @@ class Flow:
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
+    before_data_s: float = 0.0
+    before_loss_s: float = 0.0
+    window_in_recovery_s: float = 0.0
+    window_paced_s: float = 0.0
 
     @property
     def rtt_ms(self) -> float | None:
@@ -244,7 +254,7 @@ class Flow:
         if not self.limits_s:
             return {}
         spent = dict(self.limits_s)
-        if not (self.retransmissions or self.lost):
+        if not (self.retransmissions or self.lost or self.before_data_s):
             # Data out of order, of which nothing was sent again: what the sender made of it does not show.
             spent["unknown"] += spent["loss_recovery"]
             spent["loss_recovery"] = 0.0
@@ -343,6 +353,7 @@ def flow(
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
     losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
     seconds, limits_s = _limits(entry)
+    limits = entry.get("limits") or {}
     bounds = loss_bounds(entry)
     forward = entry["data_direction"] == "forward"
     first, second = entry["endpoints"]
@@ -355,7 +366,7 @@ def flow(
         data_segments=entry["packets"]["data"],
         seconds=seconds,
         limits_s=limits_s,
-        kernel=(entry.get("limits") or {}).get("method") == "kernel",
+        kernel=limits.get("method") == "kernel",
         retransmissions=again["total"],
         rto=again["timeout"],
         fast=again["fast"],
@@ -396,7 +407,11 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,
-        writes_bps=(entry.get("limits") or {}).get("writes_bps"),
+        writes_bps=limits.get("writes_bps"),
+        before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
+        before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
+        window_in_recovery_s=(limits.get("receiver_window_in_recovery") or 0.0) * (seconds or 0.0),
+        window_paced_s=(limits.get("receiver_window_paced") or 0.0) * (seconds or 0.0),
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),

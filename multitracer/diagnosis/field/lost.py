@@ -6,7 +6,7 @@ from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, were
 from multitracer.diagnosis.findings.finding import joined
-from multitracer.model.quantities import count
+from multitracer.model.quantities import count, duration
 from multitracer.output.losses import needless_prefix
 
 LEAST_ACKS = 3
@@ -16,6 +16,9 @@ LEAST_ACKS_SHARE = 0.01
 
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
+
+FILLED = 0.1
+"""From this part of its time on it is said that the receiver's window had no room in it."""
 
 VAGUE = 0.2
 """From this part of needless retransmissions on, no upper bound of what was lost is said."""
@@ -87,6 +90,9 @@ def loss(group: Group) -> str:
     flows = group.flows
     said = losses(flows) + acks(flows) + _recoveries(flows)
     said += f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
+    filled_s = sum(flow.window_in_recovery_s for flow in flows)
+    if filled_s >= FILLED * group.seconds:
+        said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
     one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
     return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said

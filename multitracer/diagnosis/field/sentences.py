@@ -83,10 +83,16 @@ def _receiver(group: Group) -> str:
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     of_window = "window: " if kept_by in (SLOW, STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
+    paced_s = sum(flow.window_paced_s for flow in flows)
+    if paced_s >= PACED * group.seconds:
+        said += f"; in {duration(paced_s)} of it the window had room, and the sender paced its segments"
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
+
+PACED = 0.05
+"""From this part of the time of a receiver's window on, that in which the sender paced itself is said."""
 
 _PROVEN = 0.9
 """Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
@@ -148,14 +154,18 @@ def _slow_start(group: Group) -> str:
     if longest_s and group.seconds > 2 * longest_s:
         # Where the sender's kernel was asked, a recording is there, or its counters.
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
+        seen = (
+            "before the first loss" if any(flow.lost for flow in flows) else "and the capture shows no loss"
+        )
         return (
-            f"the congestion window limited {held(group)}, and the capture shows no loss: slow start alone "
+            f"the congestion window limited {held(group)}, {seen}: slow start alone "
             f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
             f"sender's own queue that refuses segments, pacing, or delayed ACKs do so without a loss{hint}"
         )
     # That it is below the BDP is known only where the rate of the path is.
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
-    said = f"the congestion window limited {held(group)} without a loss: slow start{below}"
+    before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
+    said = f"the congestion window limited {held(group)} {before}: slow start{below}"
     return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
 
 

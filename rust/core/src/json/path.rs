@@ -90,6 +90,15 @@ fn push_limits(out: &mut String, limits: &Limits) {
     }
     out.push_str("\n        \"seconds\": ");
     push_rounded(out, limits.total_ns() / 1e9, 6);
+    for (name, ns) in [
+        (",\n        \"congestion_window_before_loss\": ", limits.before_loss_ns),
+        (",\n        \"loss_recovery_before_data\": ", limits.before_data_ns),
+        (",\n        \"receiver_window_in_recovery\": ", limits.window_in_recovery_ns),
+        (",\n        \"receiver_window_paced\": ", limits.window_paced_ns),
+    ] {
+        out.push_str(name);
+        push_rounded(out, ns / limits.total_ns(), 6);
+    }
     out.push_str(",\n        \"writes_bps\": ");
     or_null(out, limits.writes_bytes_per_s, |out, rate| push_rounded(out, rate * 8.0, 3));
     out.push_str(",\n        \"method\": \"inferred\"\n      }");

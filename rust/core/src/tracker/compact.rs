@@ -7,7 +7,7 @@ mod numbers;
 
 use super::arrivals::Books;
 use super::connection::Connection;
-use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
+use super::fields::{Fields, MaybeTime, Time, Walk, walk_answers, walk_over};
 use super::flow::Endpoint;
 use super::history::History;
 use super::newreno::NewReno;
@@ -154,14 +154,16 @@ impl Fields for Sender {
             ids,
             books: _, // in `Beside`
             ttl,
+            first_left_out,
             closures,
             path,
         } = self;
         walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
         walk_over!(walk: largest_segment, largest_options, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
-        walk_over!(walk: last_in_news, last_in_syn, last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
-        walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_out, probe_high, dupacks);
+        walk_over!(walk: last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
+        walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_high, dupacks);
+        walk_answers(walk, [last_in_news, last_in_syn, probe_out, first_left_out]);
         walk_over!(walk: probe_byte, ids, ttl, closures, path);
     }
 }

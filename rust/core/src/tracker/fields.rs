@@ -58,6 +58,16 @@ impl Fields for bool {
     }
 }
 
+/// Answers, in one number.
+#[inline(always)]
+pub(super) fn walk_answers<W: Walk, const COUNT: usize>(walk: &mut W, mut answers: [&mut bool; COUNT]) {
+    let mut bits = answers.iter().rev().fold(0, |bits: i64, answer| 2 * bits + i64::from(**answer));
+    walk.number(&mut bits);
+    for (place, answer) in answers.iter_mut().enumerate() {
+        **answer = bits >> place & 1 != 0;
+    }
+}
+
 impl<T: Fields + Default> Fields for Option<T> {
     #[inline(always)]
     fn walk<W: Walk>(&mut self, walk: &mut W) {

@@ -75,6 +75,8 @@ pub struct Sender {
     pub(super) newreno: Option<Box<NewReno>>,
     /// What the IP identifications of this direction count.
     pub(super) ids: Ids,
+    /// Identifications were left out before its first data.
+    pub(super) first_left_out: bool,
     /// What of this direction was missing, late or there twice.
     pub(super) books: Option<Box<Books>>,
     /// TTL of its packets here; 0 if unknown.

@@ -46,7 +46,7 @@ impl Sender {
     /// left out; and in how many runs. `None` if these do not count the packets of this direction alone, as those of
     /// Linux do, whose packets start with a TTL of 64: other stacks number all packets of the host, or none.
     pub fn unseen(&self) -> Option<[u64; 2]> {
-        let books = self.books.as_ref().filter(|_| self.numbers_each_socket() && self.ids.is_alone())?;
+        let books = self.books.as_ref().filter(|_| self.numbers_alone())?;
         Some(books.unseen())
     }
 
@@ -64,6 +64,11 @@ impl Sender {
         let several = runs >= RUNS && unseen > lost.saturating_mul(AGAIN) + RUNS;
         let burst = lost == 0 && unseen >= BURST;
         if of_data && (several || burst) { runs.saturating_sub(lost).max(1) } else { 0 }
+    }
+
+    /// Whether identifications left out are those of packets of this direction.
+    pub(in crate::tracker) fn numbers_alone(&self) -> bool {
+        self.numbers_each_socket() && self.ids.is_alone()
     }
 
     /// Whether any was left out by now, if the identifications turn out to count.

@@ -13,6 +13,8 @@ impl Sender {
     #[inline(never)]
     pub(in crate::tracker) fn stray(&mut self, segment: &Segment) -> Step {
         let step = self.ids.see(segment);
+        let first = self.totals.data_segments == 0 && segment.length > 0;
+        self.first_left_out |= first && matches!(step, Step::Ahead(_));
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()
             && (self.books.is_some() || self.totals.data_segments > 0 || self.ids.counts())

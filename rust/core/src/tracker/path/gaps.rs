@@ -6,12 +6,13 @@
 use super::half::{HOST_NS, Halves};
 use super::known::Known;
 use super::limits::{INITIAL, Wait};
+use super::parts::Parts;
 use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
-use crate::tracker::fields::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 use crate::tracker::sender::Sender;
 
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
@@ -35,6 +36,8 @@ pub(super) struct Circumstances {
     pub sent: u32,
     /// Packets that the data segment before it took, and so many identifications.
     pub packets: i64,
+    /// Data segments before it.
+    pub before: u64,
 }
 
 /// Pauses of one direction.
@@ -77,6 +80,7 @@ pub(super) struct Gaps {
     /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
     window_known: bool,
     heard: bool,
+    parts: Parts,
 }
 
 impl Fields for Gaps {
@@ -106,10 +110,14 @@ impl Fields for Gaps {
             network_before_ns,
             window_known,
             heard,
+            parts,
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
-        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns, window_known, heard);
+        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
+        let [mut loss, mut rest] = parts.any();
+        walk_answers(walk, [window_known, heard, &mut loss, &mut rest]);
+        parts.walk(walk, [loss, rest]);
     }
 }
 
@@ -208,7 +216,7 @@ impl Gaps {
         now: &Circumstances,
         halves: &Halves,
     ) -> bool {
-        let Circumstances { una, unit, recovering, sent, packets } = *now;
+        let Circumstances { una, unit, recovering, sent, packets, before } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
         let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         // What it knew when it sent the segment before; it cannot have sent beyond the edge it knew.
@@ -217,30 +225,36 @@ impl Gaps {
         while self.known.edge >= 0 && high > self.known.edge && self.known.line.front().is_some() {
             self.known.hear_next();
         }
-        let in_flight = (high - self.known.una).max(0);
+        let before_una = self.known.una;
+        let in_flight = (high - before_una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
         let length = i64::from(self.length);
         // Most are full segments, and need no division.
         let partial = unit > 0 && length != unit && length % unit != 0;
         // What fills the window to its edge ended there, and not where the application's data did. Where it is not known which
-        // edge the sender knew, what full segments leave of a window shows it.
+        // edge the sender knew, what full segments leave of a window shows it. Where all that is in flight passed here, and what
+        // the sender knew is known well, the edge was lower by no more than that.
+        let (left, exact) = (self.known.edge - high, self.stamped || halves.beside_sender());
         let filled = self.known.edge >= 0
-            && (self.known.edge - high < unit
-                || partial && (self.known.edge - self.known.una) % unit == length);
+            && (left < unit
+                || partial
+                    && (left <= in_flight || !exact)
+                    && (self.known.edge - self.known.una) % unit == length);
         let short = partial && !filled || self.writes_each(sent, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
         if orderly && open && gap_ns <= halves.slack_ns {
-            self.known.advance(t_ns, now_ns, echoed, |_, _| {});
-            self.spend(Wait::Network, gap_ns);
+            let mut prompted_ns = i64::MIN;
+            self.known.advance(t_ns, now_ns, echoed, |_, (at_ns, _)| prompted_ns = at_ns);
+            self.network(gap_ns, (t_ns, prompted_ns, halves.near_ns(), echoed), halves);
             return written;
         }
         let near_ns = halves.near_ns();
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
         let third = ((self.known.edge - self.known.una) / 3).min(3 * unit);
-        let need = i64::from(segment.length).min(unit).max(third).max(1);
+        let need = if orderly { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let mut opened_ns = room(self.known.edge).then_some(before_ns);
         let mut drained_ns = (self.known.una >= high).then_some(before_ns);
@@ -275,6 +289,8 @@ impl Gaps {
         }
         if !orderly {
             self.writes.lost(high);
+            let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
+            self.parts.recovers(window_ns, high, self.spent_ns[Wait::Network as usize]);
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
@@ -307,11 +323,13 @@ impl Gaps {
         // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
         let first_flight = self.known.edge < 0 && rest_ns <= 4 * self.usual_ns;
         let late = rest_ns > slack_ns && !first_flight;
+        // However short its segments, ten of them fill the first congestion window (RFC 6928), until an ACK comes.
+        let first_window = before == INITIAL as u64 && before_una <= self.schedule.first_byte();
         let application = if !late || more {
             false
         } else if self.pushed && short {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
-            idle || !prompted || in_flight < 3 * unit || 2 * in_flight < self.peak
+            idle || !prompted || (in_flight < 3 * unit && !first_window) || 2 * in_flight < self.peak
         } else {
             idle && rest_ns / 4 > self.usual_ns
         };
@@ -330,7 +348,7 @@ impl Gaps {
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
-            self.spend(Wait::Network, rest_ns);
+            self.network(rest_ns, at, halves);
         }
         application || written
     }
@@ -362,18 +380,44 @@ impl Gaps {
         took_ns > 0
     }
 
+    /// The network took this time until what passes `at` a time. Next to the sender no link is on the way: where no ACK released
+    /// it, the sender paced itself.
+    #[inline(always)]
+    fn network(&mut self, ns: i64, at: (i64, i64, i64, Option<u32>), halves: &Halves) {
+        self.spend(Wait::Network, ns);
+        if self.held_at > 0 && halves.beside_sender() && !self.known.prompted(at, halves.quick_ns) {
+            self.parts.paces(ns);
+        }
+    }
+
     /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only
     /// little was sent since it held it before, that time is of the window too.
     fn held(&mut self, window_ns: i64, sent: u32) {
         let network = &mut self.spent_ns[Wait::Network as usize];
         let spread_ns = (*network - self.network_before_ns).max(0);
-        let mut all_ns = window_ns;
+        let mut of_window_ns = 0;
         if self.held_at > 0 && sent.wrapping_sub(self.held_at) <= RELEASED {
             *network -= spread_ns;
-            all_ns += spread_ns;
+            of_window_ns = spread_ns;
         }
         (self.held_at, self.network_before_ns) = (sent.max(1), *network);
-        self.spend(Wait::Window, all_ns);
+        self.parts.held(of_window_ns);
+        self.spend(Wait::Window, window_ns + of_window_ns);
+    }
+
+    /// Time of loss recovery in which the receiver's window had no room for what was sent later.
+    pub fn filled_ns(&self) -> i64 {
+        self.parts.filled_ns(self.high)
+    }
+
+    /// What the network took before the first loss showed; all of it if none did.
+    pub fn before_loss_ns(&self) -> i64 {
+        self.parts.before_loss_ns(self.spent_ns[Wait::Network as usize])
+    }
+
+    /// What of the receiver window's time it had room, and the sender paced itself.
+    pub fn paced_ns(&self) -> i64 {
+        self.parts.paced_ns()
     }
 
     #[cfg(test)]

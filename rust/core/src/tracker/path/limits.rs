@@ -1,5 +1,6 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
+use super::gaps::SILENCE_NS;
 use super::report::mean_rate;
 use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
@@ -83,6 +84,14 @@ pub struct Limits {
     pub paced: bool,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
+    /// Of the congestion window's time, what had passed before the first loss showed: that did not make it small.
+    pub before_loss_ns: f64,
+    /// Time of loss recovery in which the receiver's window had no room either. It is no part of that window's own time.
+    pub window_in_recovery_ns: f64,
+    /// Of loss recovery, what was before the first data that came by: all that was sent before that was lost.
+    pub before_data_ns: f64,
+    /// Of the receiver window's time, what it had room, and the sender paced itself; only next to the sender this shows.
+    pub window_paced_ns: f64,
 }
 
 /// Segments of an initial congestion window.
@@ -117,7 +126,10 @@ impl Limits {
                     span_ns as f64
             }
         }
-        limits.ns[Limit::Handshake as usize] = handshake_ns(connection, first_ns) as f64;
+        let handshake_ns = handshake_ns(connection, first_ns);
+        limits.ns[Limit::Handshake as usize] = handshake_ns as f64;
+        limits.before_data_ns = unseen_flight_ns(connection, direction, handshake_ns) as f64;
+        limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
             let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
             limits.leave_to_application(rate, mean_rate(sender));
@@ -150,12 +162,15 @@ impl Limits {
         let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
         let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
         spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
+        let mut filled_ns = path.gaps.filled_ns();
+        let mut before_loss_ns = path.gaps.before_loss_ns();
         if !repaired(sender) {
             // What looked like a recovery is what the sender waited for anyway.
             let [window, network] = [Wait::Window, Wait::Network].map(|wait| spent[wait as usize]);
             let to = if window > network { Wait::Window } else { Wait::Network };
             let looked_ns = std::mem::take(&mut spent[Wait::Recovery as usize]);
             spent[to as usize] = spent[to as usize].saturating_add(looked_ns);
+            (filled_ns, before_loss_ns) = (0, i64::MAX);
         }
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
@@ -195,6 +210,8 @@ impl Limits {
         };
         let queued_rate = path.queued_rate();
         let full = path.trains.full_share_of(busy_ns, copies, queued_rate).max(shared);
+        self.window_in_recovery_ns = filled_ns as f64;
+        self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
         let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
@@ -214,6 +231,9 @@ impl Limits {
             false => Limit::Unknown,
         };
         add(window_free, at(Wait::Network) * (1.0 - full));
+        if window_free == Limit::CongestionWindow {
+            self.before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network)) * (1.0 - full);
+        }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
         add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));
@@ -270,6 +290,27 @@ fn repaired(sender: &Sender) -> bool {
     let again: u64 = counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize];
     let probes = counts[Cause::TailLossProbe as usize] + counts[Cause::UnneededProbe as usize];
     again > probes || sender.needless() < again
+}
+
+/// How long a sender had waited for its timer before its first data, of which all that it had sent before never came by, as
+/// identifications left out show: dropped by its own queue, or lost before this point. 0 if nothing shows that.
+fn unseen_flight_ns(connection: &Connection, direction: usize, handshake_ns: i64) -> i64 {
+    let sender = connection.senders_at(direction);
+    let numbered = sender.first_left_out && sender.numbers_alone();
+    let (true, Some(first_ns)) = (numbered && handshake_ns > 0, sender.totals().first_data_ns) else {
+        return 0;
+    };
+    // Else they may be those of ACKs.
+    if connection
+        .senders_at(1 - direction)
+        .totals()
+        .first_data_ns
+        .is_some_and(|other_ns| other_ns <= first_ns)
+    {
+        return 0;
+    }
+    let silent_ns = first_ns.saturating_sub(connection.first_ns.saturating_add(handshake_ns));
+    if silent_ns >= SILENCE_NS { silent_ns } else { 0 }
 }
 
 /// How long the handshake took: from SYN to SYN+ACK and from that to the ACK, which is a whole round trip wherever

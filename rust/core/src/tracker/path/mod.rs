@@ -9,6 +9,7 @@ mod known;
 mod limits;
 mod line;
 mod paces;
+mod parts;
 mod point;
 mod refused;
 mod report;
@@ -261,7 +262,8 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let unit = full_segment(own);
     let Some(path) = &mut own.path else { return false };
     let packets = own.ids.packets_of(i64::from(path.gaps.length()), segment.options.timestamps.is_some());
-    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets };
+    let before = own.totals.data_segments.saturating_sub(1);
+    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before };
     let waited = path.gaps.judge(segment, seq, &now, &path.halves);
     if waited {
         path.trains.cut();

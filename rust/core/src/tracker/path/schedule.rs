@@ -86,6 +86,11 @@ impl Schedule {
         self.first = Some(Write { t_ns, from, busy_ns: 0 });
     }
 
+    /// The first byte of all data; the least number where none is known.
+    pub fn first_byte(&self) -> i64 {
+        self.first.map_or(i64::MIN, |first| first.from)
+    }
+
     /// The application wrote what begins with `from`, and the sender had waited for it; for what else it waited until then.
     pub fn write(&mut self, t_ns: i64, from: i64, spent_ns: &[i64; Wait::COUNT]) {
         let all_ns = spent_ns.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));

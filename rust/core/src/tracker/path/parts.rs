@@ -1,0 +1,83 @@
+//! What stands beside the time that a sender waited for something, or is a part of it: time before the first loss, a
+//! receiver's window that had no room during loss recovery either, and one that had room while the sender paced itself.
+
+use crate::tracker::fields::{Walk, walk_over};
+
+/// Nanoseconds of one direction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// What the network had taken when loss recovery first held the sender; 0 until then.
+    until_loss_ns: i64,
+    /// Loss recovery in which no segment fitted into the receiver's window, though more was sent later; the last of it, of
+    /// which that is not known yet; and all that had been sent by then.
+    filled_ns: i64,
+    filling_ns: i64,
+    filled_at: i64,
+    /// What of the time of the receiver's window it had room; and what was so since it last held the sender.
+    paced_ns: i64,
+    pacing_ns: i64,
+}
+
+impl Parts {
+    /// Whether there is a time before the first loss, and anything else. Most have none.
+    pub fn any(&self) -> [bool; 2] {
+        let rest = Parts { until_loss_ns: 0, ..self.clone() };
+        [self.until_loss_ns > 0, rest != Parts::default()]
+    }
+
+    /// What is kept of that.
+    pub fn walk<W: Walk>(&mut self, walk: &mut W, [loss, rest]: [bool; 2]) {
+        if W::READS {
+            *self = Parts::default();
+        }
+        let Parts { until_loss_ns, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns } = self;
+        if loss {
+            walk_over!(walk: until_loss_ns);
+        }
+        if rest {
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns);
+        }
+    }
+}
+
+impl Parts {
+    /// Loss recovery holds the sender, and for so long of that the receiver's window had no room. All up to `high` was sent,
+    /// and the network took so much until now.
+    pub fn recovers(&mut self, window_ns: i64, high: i64, network_ns: i64) {
+        if self.until_loss_ns == 0 {
+            self.until_loss_ns = network_ns.max(1);
+        }
+        if window_ns > 0 && high > self.filled_at {
+            self.filled_ns = self.filled_ns.saturating_add(self.filling_ns);
+            (self.filling_ns, self.filled_at) = (0, high);
+        }
+        self.filling_ns = self.filling_ns.saturating_add(window_ns);
+    }
+
+    /// Next to the sender, it sent what no ACK released: it had paced itself for so long.
+    pub fn paces(&mut self, ns: i64) {
+        self.pacing_ns = self.pacing_ns.saturating_add(ns);
+    }
+
+    /// The window holds the sender; so much of what the network took since it held it before is of the window, too.
+    pub fn held(&mut self, of_window_ns: i64) {
+        self.paced_ns = self.paced_ns.saturating_add(self.pacing_ns.min(of_window_ns));
+        self.pacing_ns = 0;
+    }
+
+    /// Loss recovery in which the receiver's window had no room, of all that was sent up to `high`: what followed it shows
+    /// that more was left to send.
+    pub fn filled_ns(&self, high: i64) -> i64 {
+        self.filled_ns.saturating_add(if high > self.filled_at { self.filling_ns } else { 0 })
+    }
+
+    /// What of this time of the network was before the first loss showed: all of it, if none did.
+    pub fn before_loss_ns(&self, network_ns: i64) -> i64 {
+        if self.until_loss_ns > 0 { self.until_loss_ns.min(network_ns) } else { network_ns }
+    }
+
+    /// What of the time of the receiver's window it had room.
+    pub fn paced_ns(&self) -> i64 {
+        self.paced_ns
+    }
+}

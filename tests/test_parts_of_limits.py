@@ -1,0 +1,248 @@
+"""What stands beside the shares of limits: windows full in recovery or with room, and what no loss did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_conversation import PSH, Conversation
+from support_entries import entry
+
+import multitracer as mt
+from multitracer.cli.words import limits as limits_line
+from multitracer.diagnosis.field.causes import causes
+from multitracer.diagnosis.field.facts import Flow, flow
+from multitracer.diagnosis.field.saying import sentences
+
+RTT_MS = 40
+Object = dict[str, Any]
+
+
+def facts(found: Object) -> Flow:
+    """Of an entry with data."""
+    one = flow(found)
+    assert one is not None
+    return one
+
+
+def analysed(said: Conversation, path: Path) -> Object:
+    """As JSON has it."""
+    return mt.analyze(mt.read(said.write(path / "one.pcap"), point="snd")).to_dict()
+
+
+def five_losses(path: Path, *, filled: bool, more: bool) -> Object:
+    """Ten segments of which five are lost, without SACK: one of them is repaired in each RTT.
+
+    If they have filled the window, its right edge stays until all are there. Then comes the rest, if `more`.
+    """
+    window = 10_000 if filled else 60_000
+    said = Conversation(sack=False)
+    said.handshake(0, RTT_MS)
+    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 3, window)
+    for number in range(10):
+        said.data(t_ms, seq + 1000 * number)
+    lost, end = [0, 2, 4, 6, 8], seq + 10_000
+    for number in range(5):
+        said.ack(t_ms + RTT_MS + 0.1 * number, seq, window=window)
+    t_ms += RTT_MS + 1
+    for at, number in enumerate(lost):
+        said.data(t_ms, seq + 1000 * number)
+        t_ms += RTT_MS
+        if number < 8:
+            acked = seq + 1000 * lost[at + 1]
+            said.ack(t_ms, acked, window=end - acked if filled else window)
+        else:
+            said.ack(t_ms, end, window=window)
+        t_ms += 0.1
+    if more:
+        said_in_rounds(said, t_ms, end, 3, window)
+    return analysed(said, path)
+
+
+def said_in_rounds(said: Conversation, t_ms: float, seq: int, rounds: int, window: int) -> tuple[float, int]:
+    """Ten segments in each RTT, and the time and the sequence number of the next."""
+    for _ in range(rounds):
+        for number in range(10):
+            said.data(t_ms, seq + 1000 * number)
+        for number in range(1, 11):
+            said.ack(t_ms + RTT_MS + 0.01 * number, seq + 1000 * number, window=window)
+        t_ms, seq = t_ms + RTT_MS + 1, seq + 10_000
+    return t_ms, seq
+
+
+def test_a_window_that_is_full_during_recovery_is_said_beside_it(tmp_path: Path) -> None:
+    """Five RTTs of the recovery, of about thirteen in all."""
+    found = five_losses(tmp_path, filled=True, more=True)
+    (one,) = found["connections"]
+    assert one["retransmissions"]["fast"] == 5
+    assert 0.35 < one["limits"]["receiver_window_in_recovery"] < 0.45
+    assert "; receiver window full during recovery: " in limits_line(one)
+    said = next(finding["text"] for finding in found["diagnosis"] if finding["kind"] == "loss")
+    assert "uring recovery the receiver's window was full, too, for 2" in said
+
+
+@pytest.mark.parametrize(("filled", "more"), [(False, True), (True, False)])
+def test_neither_an_open_window_nor_one_for_which_no_more_came_is_full(
+    filled: bool, more: bool, tmp_path: Path
+) -> None:
+    (one,) = five_losses(tmp_path, filled=filled, more=more)["connections"]
+    assert one["limits"]["loss_recovery"] > 0.3
+    assert one["limits"]["receiver_window_in_recovery"] == 0
+    assert "during recovery" not in limits_line(one)
+
+
+def test_time_before_the_first_loss_is_no_loss_s(tmp_path: Path) -> None:
+    """Six RTTs, one loss, and six RTTs of a window half as large."""
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 6, 60_000)
+    for number in range(10):
+        said.data(t_ms, seq + 1000 * number)
+    for number in range(2, 11):
+        said.ack(t_ms + RTT_MS + 0.01 * number, seq, [(seq + 1000, seq + 1000 * number)])
+    said.data(t_ms + RTT_MS + 1, seq)
+    said.ack(t_ms + 2 * RTT_MS + 1, seq + 10_000)
+    t_ms, seq = t_ms + 2 * RTT_MS + 2, seq + 10_000
+    for _ in range(6):
+        for number in range(5):
+            said.data(t_ms, seq + 1000 * number)
+        for number in range(1, 6):
+            said.ack(t_ms + RTT_MS + 0.01 * number, seq + 1000 * number)
+        t_ms, seq = t_ms + RTT_MS + 1, seq + 5_000
+    found = analysed(said, tmp_path)
+    (one,) = found["connections"]
+    shares = one["limits"]
+    # Seven round trips of fifteen until the retransmission, with that in which it was lost.
+    assert 0.35 < shares["congestion_window_before_loss"] < 0.5
+    by_kind = {cause.kind: cause.seconds for cause in causes(facts(one))}
+    assert by_kind["loss"] + by_kind["idle_handshake_slow_start"] == pytest.approx(
+        shares["seconds"], rel=0.01
+    )
+    assert by_kind["loss"] < 9 / 15 * shares["seconds"]
+
+
+def test_without_a_loss_all_of_it_is_before_it(tmp_path: Path) -> None:
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    said_in_rounds(said, RTT_MS + 1, 1, 6, 60_000)
+    shares = analysed(said, tmp_path)["connections"][0]["limits"]
+    assert shares["congestion_window_before_loss"] == shares["congestion_window"] > 0.8
+
+
+def test_a_small_window_before_the_first_loss_is_slow_start_and_is_said_so() -> None:
+    one = entry(
+        congestion_window=0.6,
+        loss_recovery=0.3,
+        lost=(40, 0),
+        parts={"congestion_window_before_loss": 0.5},
+    )
+    first, second, *_ = sentences([one])
+    assert (first.kind, second.kind) == ("idle_handshake_slow_start", "loss")
+    assert "limited the transfer for 10.0 of 20.0 s before the first loss: slow start" in first.text
+    assert "held the transfer for 8.0 of 20.0 s" in second.text
+
+
+@pytest.mark.parametrize(
+    ("step", "silent_ms", "asked", "left_out"),
+    [(11, 208, False, 0.208), (1, 208, False, 0.0), (11, 90, False, 0.0), (11, 208, True, 0.0)],
+)
+def test_a_first_flight_that_never_came_by(
+    step: int, silent_ms: int, asked: bool, left_out: float, tmp_path: Path
+) -> None:
+    """The first data comes with the tenth next identification, so long after the handshake.
+
+    Without identifications left out, or after less than a timeout, the application had nothing to send; if
+    the other end sent data before (asked), ACKs of that may have been lost.
+    """
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    if asked:
+        said.segment(RTT_MS + 10, False, 1, 1, PSH, b"go")
+    t_ms, seq = RTT_MS + float(silent_ms), 1
+    said.idents[0] += step - 1
+    said_in_rounds(said, t_ms, seq, 4, 60_000)
+    shares = analysed(said, tmp_path)["connections"][0]["limits"]
+    assert shares["loss_recovery_before_data"] * shares["seconds"] == pytest.approx(left_out, abs=1e-4)
+    assert shares["loss_recovery"] == pytest.approx(shares["loss_recovery_before_data"])
+    data_s = 0.041 * 4 - 0.001
+    assert shares["seconds"] == pytest.approx(left_out + RTT_MS / 1e3 + data_s, rel=0.01)
+
+
+def one_initial_window(path: Path, *, short: int) -> float:
+    """Short segments at once (Nagle is off), the rest after the first ACK: the share of the application."""
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    for number in range(short):
+        said.data(RTT_MS + 1 + 0.01 * number, 1 + 100 * number, 100, PSH)
+    end = 1 + 100 * short
+    for number in range(1, short + 1):
+        said.ack(2 * RTT_MS + 1 + 0.01 * number, 1 + 100 * number)
+    said_in_rounds(said, 2 * RTT_MS + 1.2, end, 4, 60_000)
+    return float(analysed(said, path)["connections"][0]["limits"]["application"])
+
+
+def test_ten_short_segments_fill_the_first_congestion_window(tmp_path: Path) -> None:
+    assert one_initial_window(tmp_path, short=10) < 0.01
+    assert one_initial_window(tmp_path, short=8) > 0.1
+
+
+def paced(path: Path, pause_ms: float) -> Object:
+    """A window of four segments: an ACK opens it, two are sent at once, and two so much later."""
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    t_ms, seq = RTT_MS + 1.0, 1
+    for _ in range(20):
+        for number in range(4):
+            said.data(t_ms + (pause_ms if number > 1 else 0.0) + 0.01 * number, seq + 1000 * number)
+        t_ms, seq = t_ms + RTT_MS, seq + 4000
+        said.ack(t_ms, seq, window=4000)
+        t_ms += 0.02
+    return analysed(said, path)
+
+
+def test_a_window_with_room_while_the_sender_paces_itself_is_said_beside_it(tmp_path: Path) -> None:
+    """Ten of forty milliseconds."""
+    found = paced(tmp_path, 10.0)
+    (one,) = found["connections"]
+    assert one["limits"]["receiver_window"] > 0.8
+    assert 0.2 < one["limits"]["receiver_window_paced"] < 0.26
+    assert "; receiver window with room, sender paced: 2" in limits_line(one)
+    first = found["diagnosis"][0]
+    assert first["kind"] == "idle_receiver_window"
+    assert "of it the window had room, and the sender paced its segments" in first["text"]
+
+
+def test_a_window_that_is_filled_at_once_has_no_room(tmp_path: Path) -> None:
+    (one,) = paced(tmp_path, 0.0)["connections"]
+    assert one["limits"]["receiver_window_paced"] == 0
+    assert "with room" not in limits_line(one)
+
+
+def test_the_pace_of_a_reader_is_no_link_s_in_the_table_either() -> None:
+    """It takes 0.579 Mbit/s, and all that seems full came at that rate."""
+    paced_link = {"rate": 0.6e6, "full": 0.6, "queue": (7.0, 10.0), "base": 6.0}
+    one = entry(receiver_window=0.95, bandwidth=0.05, goodput_bps=0.579e6, **paced_link)
+    assert limits_line(one) == "receiver window 100% of 20.00 s (inferred)"
+    faster = entry(receiver_window=0.95, bandwidth=0.05, goodput_bps=0.3e6, **paced_link)
+    assert limits_line(faster) == "receiver window 95%, bandwidth 5% of 20.00 s (inferred)"
+
+
+@pytest.mark.parametrize("window", [60_000, 60_216])
+def test_the_end_of_a_write_does_not_fill_a_window_that_is_far_larger(window: int, tmp_path: Path) -> None:
+    """Writes of 2,216 bytes in less than an RTT; full segments leave as much of one window as of a write."""
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    events: list[tuple[float, int, int]] = []
+    for number in range(60):
+        t_ms, seq = RTT_MS + 1 + 33.0 * number, 1 + 2216 * number
+        for at, length in enumerate((1000, 1000, 216)):
+            events.append((t_ms + 0.01 * at, seq + 1000 * at, length))
+            events.append((t_ms + 0.01 * at + RTT_MS, seq + 1000 * at + length, 0))
+    for t_ms, seq, length in sorted(events):
+        if length:
+            said.data(t_ms, seq, length, PSH if length < 1000 else 0)
+        else:
+            said.ack(t_ms, seq, window=window)
+    shares = analysed(said, tmp_path)["connections"][0]["limits"]
+    assert shares["application"] > 0.8

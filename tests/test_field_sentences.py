@@ -447,16 +447,6 @@ def test_a_window_that_keeps_a_full_link_filled_is_not_its_limit(
     assert ("a larger one would only lengthen the queue" in said) == (kind == "queue")
 
 
-@pytest.mark.parametrize(("stalled_s", "kind"), [(5.0, "queue"), (3.0, "idle_receiver_window")])
-def test_a_link_that_was_full_whenever_its_path_did_not_stall_is_full(stalled_s: float, kind: str) -> None:
-    """It was full for 14 of 20 s: of those in which the path moved, that is 93%, or 82%."""
-    facts: Any = {"unique": 2_700_000, "queue": (300.0, 310.0), "rate": 1.5e6, "base": 50.0}
-    shares = {"receiver_window": 0.7, "loss_recovery": 0.3}
-    found = flow(entry(0, **shares, full=0.7, **facts, standstills=stood(stalled_s)))
-    assert found is not None
-    assert causes(found)[0].kind == kind
-
-
 @pytest.mark.parametrize(
     ("full", "inferred", "kind"),
     [(0.0, 0, "loss"), (0.9, 0, "local_drop"), (0.0, 40, "local_drop")],

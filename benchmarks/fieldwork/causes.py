@@ -166,9 +166,8 @@ def kinds(
         full.add("queue")
     if WINDOW in limits:
         allowed.add("idle_receiver_window")
-        # A larger window would have gained nothing: the link carried all that it can while no hop paused.
-        moving_share = full_share / max(1.0 - still_share, full_share, 1e-9)
-        allowed |= full if moving_share >= _FILLED else set()
+        # A larger window would have gained nothing: the link carried all that it can.
+        allowed |= full if full_share >= _FILLED else set()
     if NETWORK not in limits:
         return allowed
     if local:

@@ -80,37 +80,25 @@ def common_reader(flows: Sequence[Flow]) -> str | None:
 def window_used(flow: Flow) -> float | None:
     """Part of the largest window that was in flight on average: goodput times RTT; None if unknown.
 
-    Of the time in which the path did not stall. Where only the base RTT is known, at least so much was.
+    Where only the base RTT is known, at least so much was.
     """
     rtt_ms = flow.base_rtt_ms if flow.rtt_ms is None else flow.rtt_ms
-    if rtt_ms is None or not flow.max_window_bytes or _moving_s(flow) <= 0:
+    if rtt_ms is None or not flow.max_window_bytes or flow.busy_s <= 0:
         return None
-    return flow.unique_bytes / _moving_s(flow) * rtt_ms / 1e3 / flow.max_window_bytes
-
-
-def _moving_s(flow: Flow) -> float:
-    """Seconds with data in flight in which its path did not stall."""
-    return max(flow.busy_s - flow.stalled_s, 0.0)
-
-
-def _full_while_moving(flow: Flow) -> float:
-    """Part of the time with data in flight in which the link was full, without stalls of its path."""
-    full = flow.full_share or 0.0
-    return full if flow.link_known or not flow.stalls_s else full * flow.busy_s / max(_moving_s(flow), 1e-9)
+    return flow.unique_bytes / flow.busy_s * rtt_ms / 1e3 / flow.max_window_bytes
 
 
 def window_fills_link(flow: Flow) -> bool:
     """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
-    The window is more than the path holds, and all of it is in flight while the path does not stall: if the
-    reader were slow, some of it would lie unread. Or the RTT is longer than any receiver withholds an ACK:
-    only a queue does that.
+    The window is more than the path holds, and all of it is in flight: if the reader were slow, some of it
+    would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
     """
-    if _closed_for_long(flow) or flow.queue_ms is None or _full_while_moving(flow) < FULL:
+    if _closed_for_long(flow) or flow.queue_ms is None or (flow.full_share or 0.0) < FULL:
         return False
     if _queued_on_the_way(flow):
         return True
-    if flow.rate_bps is None or flow.base_rtt_ms is None or _full_while_moving(flow) < FILLED:
+    if flow.rate_bps is None or flow.base_rtt_ms is None or (flow.full_share or 0.0) < FILLED:
         return False
     if _acked_whole(flow):
         return False

@@ -152,8 +152,8 @@ def test_a_first_flight_that_never_came_by(
 ) -> None:
     """The first data comes with the tenth next identification, so long after the handshake.
 
-    Without identifications left out, or after less than a timeout, the application had nothing to send; if the
-    other end sent data before (asked), ACKs of that may have been lost.
+    Without identifications left out, or after less than a timeout, the application had nothing to send; if
+    the other end sent data before (asked), ACKs of that may have been lost.
     """
     said = Conversation()
     said.handshake(0, RTT_MS)

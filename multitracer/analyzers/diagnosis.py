@@ -55,6 +55,8 @@ _OTHERS_OWN = (
 _HARMLESS = ("queue", "link_burst_harmless", "xoff", "ack_compression", *_OTHERS_OWN)
 """What costs TCP nothing of the link, the most telling first."""
 _FIRST = ("call_dropped", "unfinished")
+_STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
+"""While these last, nothing is delivered."""
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -167,7 +169,9 @@ def _along_the_link(
     findings = [one for one in found if one.kind in (*_ALWAYS, *_HARMLESS) or one.cost_s >= _SMALL * span]
     # Where the window left the link idle, what waits is no standing queue: it bridges the link's own delays.
     starved = any(one.kind == "idle_receiver_window" for one in findings)
-    waiting = None if starved else queue(m, connections, summary_of(results, "queueing"), _timeouts(results))
+    stood = any(one.kind in _STANDING for one in found)
+    loads, timers = summary_of(results, "queueing"), _timeouts(results)
+    waiting = None if starved else queue(m, connections, loads, timers, stood=stood)
     findings += [waiting] if waiting is not None else []
     findings += _of_other_layers(m, results)
     some: list[Finding] = []

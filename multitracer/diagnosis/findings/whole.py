@@ -143,7 +143,7 @@ def idle_causes(
 
 
 def queue(
-    m: Timeline, connections: list[Summary], queueing: Summary, timeouts: list[Summary]
+    m: Timeline, connections: list[Summary], queueing: Summary, timeouts: list[Summary], *, stood: bool
 ) -> Finding | None:
     """Say that much more was in flight than the path holds, and what that did to the RTT and to SYNs.
 
@@ -153,6 +153,9 @@ def queue(
     connections, queueing, timeouts : list of dict, dict, list of dict
         As in the results of these analyzers. The delay is that of ``bottleneck`` of a connection, which the
         tables show; BDP and bytes in flight are those of `queueing`.
+    stood : bool
+        Whether the link was away, or its path stalled, for a while: the percentile may be that of packets
+        that waited for the end of that.
 
     References
     ----------
@@ -167,8 +170,9 @@ def queue(
     if largest is None or largest.queue_ms is None or largest.base_rtt_ms is None:
         return None
     median, p95 = (value / 1e3 for value in largest.queue_ms)
+    tail = "" if stood else f"; 95th percentile {duration(p95)}"
     text = (
-        f"a standing queue (bufferbloat) added {duration(median)} (median; 95th percentile {duration(p95)}) "
+        f"a standing queue (bufferbloat) added {duration(median)} (median{tail}) "
         f"to a base RTT of {duration(largest.base_rtt_ms / 1e3)}"
     )
     load = loads.get(largest.index)

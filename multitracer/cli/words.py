@@ -206,11 +206,8 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
     text = ", ".join(part for part in parts if part)
     if needless := connection.get("needless_retransmissions"):
-        least = needless_prefix(
-            certain=both is not None or connection["point"] == "rcv",
-            divided=bounds.divided,
-            sack=connection["sack"] or not connection["handshake"],
-        )
+        certain = both is not None or connection["point"] == "rcv"
+        least = needless_prefix(certain=certain, divided=bounds.divided)
         text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
     others = [
         f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"

@@ -33,8 +33,9 @@ def rate(bits_per_s: float | None) -> str:
     """A data rate in the unit that suits it."""
     if bits_per_s is None:
         return "unknown"
-    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
-        if bits_per_s >= limit:
+    for limit, unit in ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s")):
+        # What is rounded to a thousand of the next smaller unit is one of this.
+        if bits_per_s >= 0.9995 * limit:
             return f"{bits_per_s / limit:.3g} {unit}"
     return f"{bits_per_s / 1e3:.3g} kbit/s"
 

@@ -104,18 +104,16 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
     return upstream if full >= _FULL else 0
 
 
-def needless_prefix(*, certain: bool, divided: bool, sack: bool) -> str:
+def needless_prefix(*, certain: bool, divided: bool) -> str:
     """What stands before a number of needless retransmissions: ``at least``, ``about``, or nothing.
 
     Parameters
     ----------
     certain : bool
-        Whether the capture is the receiver's, or there is one of each end: all of them show there.
+        Whether the capture is the receiver's, or there is one of each end: all of them show there. Elsewhere
+        those that an answer gives away are counted.
     divided : bool
         Whether super-segments were captured: what is counted of them may be off by one.
-    sack : bool
-        Whether SACK was agreed on. Then an answer gives a needless copy away, else duplicate ACKs do, of
-        which overtaken segments cause some, too.
 
     Returns
     -------
@@ -124,6 +122,4 @@ def needless_prefix(*, certain: bool, divided: bool, sack: bool) -> str:
     """
     if divided:
         return "about "
-    if certain:
-        return ""
-    return "at least " if sack else "about "
+    return "" if certain else "at least "

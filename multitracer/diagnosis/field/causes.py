@@ -124,8 +124,10 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     lost = max(lost, int(flow.before_data_s > 0))
     # Needless retransmissions make the window as small, where it was so for longer than slow start takes.
     needless = flow.fast + flow.rto >= FEW_NEEDLESS and 0 < 2 * flow.slow_start_s < window
-    # What was before the first loss showed, no loss had made small.
-    reduced = max(window - flow.before_loss_s, 0.0) if lost or needless else 0.0
+    # What was before the first loss showed, no loss had made small. Slow start is over when it fills a link:
+    # one that was seen full was so before the loss, and had room behind it instead.
+    before_s = flow.before_loss_s if flow.rate_bps is None else min(flow.before_loss_s, flow.slow_start_s)
+    reduced = max(window - before_s, 0.0) if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced
     # A queue that refused segments once halved the window: that shows only where nothing else kept it small.
     once = flow.own_drops == flow.refused == 1 and window <= 2 * flow.slow_start_s

@@ -77,11 +77,7 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
     if needless == again:
         return ", needless" if again == 1 else ", all of them needless"
     certain = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
-    least = needless_prefix(
-        certain=certain,
-        divided=any(flow.divided for flow in flows),
-        sack=not any(flow.without_sack for flow in flows),
-    )
+    least = needless_prefix(certain=certain, divided=any(flow.divided for flow in flows))
     return f"; {least}{needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
 
 

@@ -160,7 +160,8 @@ def _slow_start(group: Group) -> str:
         return (
             f"the congestion window limited {held(group)}, {seen}: slow start alone "
             f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
-            f"sender's own queue that refuses segments, pacing, or delayed ACKs do so without a loss{hint}"
+            "sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does not "
+            f"show here do so without a loss{hint}"
         )
     # That it is below the BDP is known only where the rate of the path is.
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""

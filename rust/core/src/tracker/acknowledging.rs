@@ -51,7 +51,7 @@ impl Sender {
         if self.books.is_some() && (segment.length == 0 || self.history.is_none()) {
             self.note_ask(segment.t_ns);
         }
-        AckOutcome { kind: AckKind::Advance, rtt_ns, sack_rtt_ns: None }
+        AckOutcome { kind: AckKind::Advance, rtt_ns, by_sack: false }
     }
 
     /// The same with data that acknowledges nothing new.
@@ -112,7 +112,9 @@ impl Sender {
         if let (Some(rtt_ns), false) = (sack_rtt_ns, outcome.kind == AckKind::Advance) {
             self.sample_by_sack(t_ns, rtt_ns);
         }
-        outcome.sack_rtt_ns = sacked_ns.map(|(_, last_ns)| t_ns - last_ns);
+        if let (None, Some((_, last_ns))) = (outcome.rtt_ns, sacked_ns) {
+            (outcome.rtt_ns, outcome.by_sack) = (Some(t_ns - last_ns), true);
+        }
         let advanced = outcome.kind == AckKind::Advance;
         let duplicate =
             out_before.is_some_and(|out| self.count_duplicates(segment, brought.state, advanced, out));

@@ -219,7 +219,7 @@ impl Connection {
             if sent.acks_lost {
                 peer.answered_after_lost_acks(segment);
             }
-            path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns.or(acked.sack_rtt_ns));
+            path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns);
         }
         Row {
             direction: direction as u8,
@@ -231,7 +231,7 @@ impl Connection {
             cause: sent.cause as u8,
             ack_kind: acked.kind as u8,
             flight: own.flight(),
-            rtt_ns: acked.rtt_ns.unwrap_or(-1),
+            rtt_ns: acked.rtt_ns.filter(|_| !acked.by_sack).unwrap_or(-1),
             sack_high: if TABLE { sack_high(peer, segment, ack) } else { -1 },
         }
     }

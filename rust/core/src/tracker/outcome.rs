@@ -125,10 +125,10 @@ pub struct SendOutcome {
 #[allow(missing_docs)]
 pub struct AckOutcome {
     pub kind: AckKind,
-    /// The round-trip time that it measures by what it acknowledges cumulatively (Karn's rule holds).
+    /// The round-trip time that it measures by what was sent once (Karn's rule).
     pub rtt_ns: Option<i64>,
-    /// The same by what it acknowledges selectively, of what was sent once (Linux `tcp_sacktag_one`).
-    pub sack_rtt_ns: Option<i64>,
+    /// Whether that is by what it acknowledges selectively (Linux `tcp_sacktag_one`), not cumulatively.
+    pub by_sack: bool,
 }
 
 /// Totals of one direction.

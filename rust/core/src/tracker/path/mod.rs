@@ -289,10 +289,9 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);
     }
     path.halves.probe(segment);
-    let before = path.trains.arrived();
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
     if rtt_ns >= 0 {
-        path.timed = path.timed.saturating_add(arrived.saturating_sub(before).max(0) as u64);
+        path.timed += fresh as u64;
     }
     let passed = path.payload - path.noted;
     path.noted = path.payload;

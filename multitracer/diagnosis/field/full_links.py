@@ -165,13 +165,14 @@ def _usual(flows: list[Flow]) -> Flow:
     return flow
 
 
-def queue_words(flow: Flow) -> str:
+def queue_words(flow: Flow, *, stood: bool = False) -> str:
     """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``.
 
-    Where the path stalled, the percentile may be that of packets that waited for its end: the median alone.
+    Where the path stalled, or the link was away (`stood`), the percentile may be that of packets that waited
+    for the end of that: the median alone.
     """
     median, p95 = flow.queue_ms or (0.0, 0.0)
-    tail = "" if flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
+    tail = "" if stood or flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
     when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
     added = f" added {from_ms(median)} (median{tail}{when})"
     return f"{added} to a base RTT of {from_ms(flow.base_rtt_ms or 0.0)}"

@@ -7,8 +7,8 @@ from typing import Any
 
 from multitracer.diagnosis.chains.found import Chains
 from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.full_links import queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
-from multitracer.model.quantities import duration
 from multitracer.model.timeline import Timeline
 from multitracer.output.used import idle_share, nearly_all
 
@@ -169,12 +169,7 @@ def queue(
     largest = max(flows, key=lambda one: one.unique_bytes, default=None)
     if largest is None or largest.queue_ms is None or largest.base_rtt_ms is None:
         return None
-    median, p95 = (value / 1e3 for value in largest.queue_ms)
-    tail = "" if stood else f"; 95th percentile {duration(p95)}"
-    text = (
-        f"a standing queue (bufferbloat) added {duration(median)} (median{tail}) "
-        f"to a base RTT of {duration(largest.base_rtt_ms / 1e3)}"
-    )
+    text = f"a standing queue (bufferbloat){queue_words(largest, stood=stood)}"
     load = loads.get(largest.index)
     if load is not None:
         text += (

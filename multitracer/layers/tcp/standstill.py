@@ -20,6 +20,8 @@ _BURST = 16
 """So many ACKs behind a silence are looked at."""
 _FOLLOWING = 4
 """So many of them however late they come."""
+_IN_ORDER = 3
+"""So many of them show that what they acknowledge came one after the other (as many duplicates show a loss)."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
 _FULL_BYTES = 1460
@@ -260,17 +262,24 @@ class _Answered:
         last = int(self._ack_ns.searchsorted(end_ns + self._base_ns, side="right"))
         last = min(max(last, at + 1 + _FOLLOWING), at + 1 + _BURST, len(self._ack_ns))
         answers: dict[int, int] = {}
-        filled_ns = 0
+        filled_ns, in_order = 0, []
         for number in range(at + 1, last):
             sent = self._sent_for(number)
             if sent is None:
                 continue
             # What filled a gap may be all that came for the next ones, too.
             first, reached, t_ns = self.acked[number - 1], self._ack[number], self._ack_ns[number]
-            filled_ns = max(filled_ns, sent) if self._again_for(first, reached, t_ns) else filled_ns
+            again_ns = self._again_for(first, reached, t_ns)
+            filled_ns = max(filled_ns, sent) if again_ns else filled_ns
             answers[number] = max(sent, filled_ns)
+            if reached > first and not again_ns:
+                in_order.append(sent)
         if at + 1 not in answers:
             return None
+        # But the ACK that filled it covers all that had come before. If others advance by what was sent once
+        # only, one after the other, that came after it.
+        if len(in_order) >= _IN_ORDER:
+            return min(min(in_order), *answers.values()) + self._usual_ns(at)
         before = int(self._sent_ns.searchsorted(end_ns, side="right"))
         next_ns = int(self._sent_ns[before]) if before < len(self._sent_ns) else end_ns
         # What is sent behind the silence may be answered soon: the RTT before it may have met a queue.

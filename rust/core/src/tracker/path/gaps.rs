@@ -21,8 +21,10 @@ pub(super) const SILENCE_NS: i64 = 180_000_000;
 /// A link of 600 kbit/s spreads the three packets before the first that is looked at over so long.
 const SPREAD_NS: i64 = 60_000_000;
 
-/// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none.
+/// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none: what is
+/// written while the congestion window is full may share a segment.
 const WRITES: u32 = 32;
+const SHARED: u32 = 16;
 
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
@@ -359,7 +361,7 @@ impl Gaps {
         // Several segments that a network interface divides may all have it.
         sent >= WRITES
             && i64::from(self.length) <= unit
-            && self.unpushed <= sent / WRITES
+            && self.unpushed <= sent / SHARED
             && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
     }
 

@@ -80,7 +80,7 @@ pub struct Limits {
     /// How long the link was full: the time that it limited, and what of the receiver window's time it was full too.
     /// `None` if too little was sent.
     pub full_ns: Option<f64>,
-    /// Data came at a constant rate, and that is the pace of the application, not of a link.
+    /// Data came at a constant rate, and that is the pace of the application or of its sender, not of a link.
     pub paced: bool,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
@@ -209,7 +209,12 @@ impl Limits {
             _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
         };
         let queued_rate = path.queued_rate();
-        let full = path.trains.full_share_of(busy_ns, copies, queued_rate).max(shared);
+        // Whoever waits for the application sends at once what it is given, and that queues; what next to the sender comes at one
+        // rate without a queue has that rate from the sender, which paces it (BBR), or from its host.
+        let mine = at(Wait::Application) >= busy_ns + at(Wait::Window) + at(Wait::Silence);
+        self.paced = mine && path.link.is_none() && path.beside_sender() && !path.trains.often_queued();
+        let full = if self.paced { 0.0 } else { path.trains.full_share_of(busy_ns, copies, queued_rate) };
+        let full = full.max(shared);
         self.window_in_recovery_ns = filled_ns as f64;
         self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
@@ -221,7 +226,7 @@ impl Limits {
         let rate = path.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
         let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
-        self.full_ns = (path.trains.all_ns > 0).then_some(full_ns);
+        self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
         let initial = INITIAL * full_segment(sender);
         let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0;

@@ -274,7 +274,7 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
 /// `edge` and `rtt_ns` are -1 where they are unknown.
 #[inline(always)]
 fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
-    let arrived = data.snd_una + data.sacked.total();
+    let known = data.snd_una + data.sacked.total();
     // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
     let lone = data.snd_una >= data.snd_max;
     let unit = full_segment(data);
@@ -284,6 +284,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.gaps.suspect(ack, data.snd_max);
     }
     let counts = path.segments >= SOME;
+    let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);
     if rtt_ns >= 0 {
         let lone = lone && arrived - path.trains.arrived() <= i64::from(data.largest_segment);
         path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);

@@ -31,13 +31,18 @@ pub(super) struct Trains {
     last_ns: i64,
     longest_ns: i64,
     behind_ns: i64,
+    /// When the last ACK came, also one that brought nothing new, and the longest time in which none did.
+    heard_ns: i64,
+    silence_ns: i64,
     /// Time of the receiver's window when it began, and how many round trips had been measured.
     window_ns: i64,
     samples: u32,
     /// Whether SACK was agreed on.
     pub sack: bool,
-    /// All that had arrived.
+    /// All that had arrived, what was acknowledged of it, and duplicate ACKs since then.
     arrived: i64,
+    acked: i64,
+    duplicates: u32,
     /// Time in trains; of these while a queue stood; and time that is neither queue nor even spacing.
     pub all_ns: i64,
     pub queued_ns: i64,
@@ -61,10 +66,14 @@ impl Fields for Trains {
             last_ns,
             longest_ns,
             behind_ns,
+            heard_ns,
+            silence_ns,
             window_ns,
             samples,
             sack,
             arrived,
+            acked,
+            duplicates,
             all_ns,
             queued_ns,
             even_ns,
@@ -76,7 +85,8 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, window_ns, samples, sack, arrived);
+        walk.time(heard_ns);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, silence_ns, window_ns, samples, sack, arrived, acked, duplicates);
         walk_over!(walk: all_ns, queued_ns, even_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
@@ -94,6 +104,16 @@ impl Trains {
         self.arrived
     }
 
+    /// All that had arrived by an ACK. Without SACK, a segment more for each duplicate ACK (RFC 5681 section 3.2, step 4), and
+    /// for each ACK that fills a hole below those: the link brought it, even if it had been there before.
+    #[inline(always)]
+    pub fn arrived_by(&mut self, known: i64, duplicates: u32, unit: i64, sent: i64) -> i64 {
+        let one_more = duplicates > self.duplicates || known > self.acked;
+        (self.acked, self.duplicates) = (known, duplicates);
+        let behind = !self.sack && (duplicates > 0 || known < self.arrived);
+        if behind && one_more { known.max((self.arrived + unit).min(sent)) } else { known }
+    }
+
     /// The application paused: what comes next is a new train.
     pub fn cut(&mut self) {
         self.since_ns = None;
@@ -109,6 +129,8 @@ impl Trains {
         halves: &Halves,
         window_ns: i64,
     ) -> i64 {
+        self.silence_ns = self.silence_ns.max(t_ns.saturating_sub(self.heard_ns));
+        self.heard_ns = t_ns;
         let fresh = arrived - self.arrived;
         if fresh <= 0 {
             return 0;
@@ -135,7 +157,7 @@ impl Trains {
     fn start(&mut self, t_ns: i64, halves: &Halves, window_ns: i64) {
         self.samples = halves.samples();
         (self.since_ns, self.last_ns, self.window_ns) = (Some(t_ns), t_ns, window_ns);
-        (self.bytes, self.acks, self.longest_ns) = (0, 0, 0);
+        (self.bytes, self.acks, self.longest_ns, self.silence_ns) = (0, 0, 0, 0);
     }
 
     #[inline(never)]
@@ -176,7 +198,8 @@ impl Trains {
             self.queued_ns = self.queued_ns.saturating_add(busy_ns);
             self.bytes_queued = self.bytes_queued.saturating_add(self.bytes);
             self.window_queued_ns = self.window_queued_ns.saturating_add(window_ns.min(busy_ns));
-        } else if even {
+        } else if even || stale {
+            // Whether a queue stood in recovery without SACK, only the rate shows.
             self.even_ns = self.even_ns.saturating_add(took_ns);
             self.unqueued.add(rate);
         }
@@ -187,7 +210,12 @@ impl Trains {
     fn silent_ns(&self, took_ns: i64, least_ns: i64) -> i64 {
         let usual_ns = (took_ns - self.longest_ns) / i64::from(self.acks.max(2) - 1);
         let pause = self.longest_ns > LONG * usual_ns;
-        let empty = self.sack && (self.behind_ns < least_ns || self.longest_ns >= SILENCE_NS);
+        if !self.sack {
+            // Segments behind a loss arrive, and only duplicate ACKs show it.
+            let silent = pause && self.silence_ns >= SILENCE_NS;
+            return if silent { (self.silence_ns - usual_ns).clamp(0, took_ns) } else { 0 };
+        }
+        let empty = self.behind_ns < least_ns || self.longest_ns >= SILENCE_NS;
         if pause && empty { (self.longest_ns - usual_ns).clamp(0, took_ns) } else { 0 }
     }
 
@@ -213,6 +241,11 @@ impl Trains {
     /// Whether a queue stood for most of the time.
     pub fn mostly_queued(&self) -> bool {
         self.all_ns > 0 && 2 * self.queued_ns > self.all_ns
+    }
+
+    /// Whether a queue stood for some of it at least.
+    pub fn often_queued(&self) -> bool {
+        self.queued_ns as f64 > OFTEN * self.all_ns as f64
     }
 
     /// Whether the receiver's window took much of the time.
@@ -294,5 +327,7 @@ const FEW: u32 = 8;
 const PLATEAU: f64 = 0.5;
 /// A link that shows by its rate alone is full for this part of the time, at least.
 const USUAL: f64 = 0.35;
+/// Part of the time with trains in which bursts of an application queue at a link that they fill.
+const OFTEN: f64 = 0.2;
 /// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
 const BOUND: f64 = 0.2;

@@ -80,3 +80,35 @@ def test_a_host_that_closes_answers_nothing(flags: int, stands: bool, tmp_path: 
     found = mt.analyze(mt.read(capture(tmp_path / "one.pcap", said), point="snd")).to_dict()
     kinds = [one["kind"] for one in found["diagnosis"]]
     assert ("standstill" in kinds) == stands, kinds
+
+
+@pytest.mark.parametrize(("one_by_one", "stood"), [(True, True), (False, False)])
+def test_acks_one_by_one_answer_what_had_waited(one_by_one: bool, stood: bool, tmp_path: Path) -> None:
+    """At the sender, eight segments are in flight, and its timer repeats the first one twice in 1.2 s.
+
+    If the ACKs then advance by a segment each, all had waited. One ACK for all of them may as well answer a
+    copy of the first, which alone had been lost.
+    """
+    ms = 1_000_000
+
+    def out(step_ms: float, seq: int, length: int = 0, flags: int = 0x10, options: bytes = b"") -> Segment:
+        return int(step_ms * ms), 1, True, False, seq, 1, flags, length, 60_000, options
+
+    def back(step_ms: float, ack: int, flags: int = 0x10, options: bytes = b"") -> Segment:
+        return int(step_ms * ms), 1, False, False, 1, ack, flags, 0, 60_000, options
+
+    mss = b"\2\4\3\xe8"
+    said = [out(1, 0, 0, 0x02, mss), back(20, 1, 0x12, mss), out(1, 1)]
+    for at in range(40):
+        said += [out(1, 1 + 1000 * at, 1000), back(20, 1001 + 1000 * at)]
+    said += [out(1, 40_001 + 1000 * at, 1000) for at in range(8)]
+    said += [out(300, 40_001, 1000), out(600, 40_001, 1000)]
+    if one_by_one:
+        said += [back(300 if at == 0 else 3, 41_001 + 1000 * at) for at in range(8)]
+    else:
+        said += [back(20, 48_001)]
+    for at in range(10):
+        said += [out(1, 48_001 + 1000 * at, 1000), back(20, 49_001 + 1000 * at)]
+    (entry,) = mt.analyze(mt.read(capture(tmp_path / "one.pcap", said), point="snd")).to_dict()["connections"]
+    found = [one["length_s"] for one in entry["standstills"]]
+    assert found == ([pytest.approx(1.2, abs=0.05)] if stood else []), entry["standstills"]

@@ -331,3 +331,74 @@ const USUAL: f64 = 0.35;
 const OFTEN: f64 = 0.2;
 /// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
 const BOUND: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: i64 = 1000;
+    const MS: i64 = 1_000_000;
+
+    /// Halves with a round trip of 20 ms, half of it queued.
+    fn queued() -> Halves {
+        let mut halves = Halves::default();
+        halves.near_least(100_000);
+        halves.acknowledged(0, 10 * MS, false, true);
+        halves.acknowledged(0, 20 * MS, false, true);
+        halves
+    }
+
+    /// ACKs of so many milliseconds distance: what is acknowledged, and duplicates so far; all that was sent is a million bytes.
+    fn heard(trains: &mut Trains, acks: &[(i64, i64, u32)]) -> i64 {
+        let halves = queued();
+        let mut t_ns = 0;
+        acks.iter()
+            .map(|&(after_ms, acked, duplicates)| {
+                t_ns += after_ms * MS;
+                let arrived = trains.arrived_by(acked, duplicates, UNIT, 1_000_000);
+                trains.acknowledge(t_ns, arrived, UNIT, &halves, 0)
+            })
+            .sum()
+    }
+
+    #[test]
+    fn without_sack_each_duplicate_ack_brings_a_segment() {
+        let mut trains = Trains::default();
+        let duplicates = (1..=20).map(|number| (1, 5000, number));
+        let acks: Vec<_> = [(1, 4000, 0), (1, 5000, 0)].into_iter().chain(duplicates).collect();
+        heard(&mut trains, &acks);
+        assert_eq!(trains.arrived(), 25_000);
+        // The ACK of the hole covers what the duplicates had shown, and the segment that filled it is one more.
+        heard(&mut trains, &[(1, 15_000, 0)]);
+        assert_eq!(trains.arrived(), 26_000);
+        heard(&mut trains, &[(1, 40_000, 0)]);
+        assert_eq!(trains.arrived(), 40_000);
+    }
+
+    #[test]
+    fn with_sack_blocks_tell_what_arrived() {
+        let mut trains = Trains { sack: true, ..Trains::default() };
+        heard(&mut trains, &[(1, 5000, 0), (1, 6000, 1), (1, 7000, 2)]);
+        assert_eq!(trains.arrived(), 7000);
+    }
+
+    #[test]
+    fn no_more_arrives_than_was_sent() {
+        let mut trains = Trains::default();
+        let acks: Vec<_> = (1..=9).map(|number| (1, 5000, number)).collect();
+        heard(&mut trains, &acks);
+        assert_eq!(trains.arrived(), 14_000);
+        assert_eq!(trains.arrived_by(5000, 10, UNIT, 14_500), 14_500);
+    }
+
+    #[test]
+    fn a_link_is_not_full_while_the_timer_runs() {
+        let even = (0..40).map(|number| (2, 2000 * number, 0));
+        let late = (0..20).map(|number| (if number == 0 { 900 } else { 2 }, 80_000 + 2000 * number, 0));
+        let acks: Vec<_> = even.chain(late).collect();
+        let mut trains = Trains::default();
+        heard(&mut trains, &acks);
+        assert!(trains.all_ns > 1000 * MS, "{}", trains.all_ns);
+        assert!(trains.queued_ns < 150 * MS, "{}", trains.queued_ns);
+    }
+}

@@ -396,3 +396,20 @@ fn low_fourth(surplus: [i64; SURPLUS]) -> i64 {
 const SURPLUS: usize = 8;
 const FEW: usize = 3;
 const FRESH_NS: i64 = 100_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As found by sorting.
+        #[test]
+        fn a_low_fourth(surplus in prop::array::uniform8(-1i64..6)) {
+            let mut known: Vec<i64> = surplus.into_iter().filter(|took_ns| *took_ns >= 0).collect();
+            known.sort_unstable();
+            let expected = if known.len() >= FEW { known[(known.len() - 1) / 4] } else { 0 };
+            prop_assert_eq!(low_fourth(surplus), expected);
+        }
+    }
+}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from multitracer.model.frozen import frozen
+from multitracer.model.frozen import changeable, frozen
 
 
 @frozen
@@ -127,3 +127,36 @@ def test_methods_of_the_class_are_kept_and_checks_are_made() -> None:
     assert repr(Plain(1)) == "its own"
     with pytest.raises(ValueError, match="negative"):
         Ours(-1)
+
+
+@changeable
+class Open:
+    """A record that changes."""
+
+    a: int
+    b: list[int] = field(default_factory=list)
+    c: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+
+@dataclass
+class TheirOpen:
+    """A record that changes."""
+
+    a: int
+    b: list[int] = field(default_factory=list)
+    c: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+
+def test_one_that_changes() -> None:
+    ours, theirs = Open(1), TheirOpen(1)
+    for one in (ours, theirs):
+        one.a, one.c["x"] = 2, 3
+    assert vars(ours) == vars(theirs)
+    assert repr(ours) == repr(theirs).replace("Their", "")
+    assert ours == Open(2) == dataclasses.replace(Open(1), a=2)
+    assert ours != Open(3)
+    assert Open(1).c is not Open(1).c
+    assert pickle.loads(pickle.dumps(ours)) == ours == copy.deepcopy(ours)
+    for one in (ours, theirs):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(one)

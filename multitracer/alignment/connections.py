@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.model.frozen import frozen
+from multitracer.model.frozen import changeable, frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -32,7 +32,7 @@ class Member:
     shift: tuple[int, int]
 
 
-@dataclass
+@changeable
 class Merged:
     """A connection of the measurement; `also` are its endpoints where a translator (NAT) has changed them."""
 

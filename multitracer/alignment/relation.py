@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from multitracer.alignment.clocks import Fit, Int, Piece, Points, apply_pieces
 from multitracer.model.arrays.statistics import medians
-from multitracer.model.frozen import frozen
+from multitracer.model.frozen import changeable, frozen
 from multitracer.model.table import Array
 
 _BACKWARDS_NS = 20_000_000  # times of a log with several writers may run backwards by less than this
@@ -46,7 +46,7 @@ class Pairs:
         return Points.between(self.t_b, t_a_reference, self.record_b)
 
 
-@dataclass
+@changeable
 class Relation:
     """Order between events of source `a` and source `b`.
 
@@ -186,7 +186,7 @@ def against(piece: Piece, points: Points, sign: int, slack: int) -> Array:
     return np.asarray(sign * (points.value_ns - piece.line.offset_at(points.t_ns)) > width)
 
 
-@dataclass
+@changeable
 class Nominal:
     """The map of a source to the reference timeline before the graph's last correction.
 

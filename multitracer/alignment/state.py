@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from multitracer.alignment.connections import Merged
 from multitracer.alignment.relation import Nominal, Relation
 from multitracer.model import declared
 from multitracer.model.errors import Issue
+from multitracer.model.frozen import changeable
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _AT_HOSTS = ("ns2", "ns3-ascii")  # of a whole simulation: what hosts saw, and what links did
 
 
-@dataclass
+@changeable
 class AlignmentState:
     """What is known so far while sources are joined.
 

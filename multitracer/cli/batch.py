@@ -265,12 +265,12 @@ def batch_progress() -> Iterator[Report]:
         return
     from rich.progress import BarColumn, Progress as Bar, TextColumn
 
-    from multitracer.cli.terminal import Console
+    from multitracer.cli.styled import StyledConsole
 
     bar = Bar(
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
-        console=Console(stderr=True),
+        console=StyledConsole(stderr=True),
         transient=True,
     )
     with bar:

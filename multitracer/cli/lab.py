@@ -202,13 +202,13 @@ def _bar() -> Any:
     """A bar that draws when told to: a drawing thread would disturb the run's clock, and forks."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from multitracer.cli.terminal import Console
+    from multitracer.cli.styled import StyledConsole
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=StyledConsole(stderr=True),
         transient=True,
         auto_refresh=False,
     )

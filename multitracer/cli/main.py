@@ -333,11 +333,10 @@ def _streams() -> None:
 
 
 def _tune() -> None:
-    """Settings of a process that is ours alone, which together take a fifth off its start and its end."""
+    """Settings of a process that is ours alone."""
     sys.unraisablehook = _without_memory
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
             signal.signal(number, _end)
-    gc.set_threshold(100_000, 50, 50)
     # Starting a thread for every processor takes longer than all the linear algebra here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

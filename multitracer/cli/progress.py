@@ -24,7 +24,7 @@ def progress(verb: str) -> Iterator[Step | None]:
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from multitracer.cli.terminal import Console
+    from multitracer.cli.styled import StyledConsole
 
     bar = Progress(
         SpinnerColumn(),
@@ -32,7 +32,7 @@ def progress(verb: str) -> Iterator[Step | None]:
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=StyledConsole(stderr=True),
         transient=True,
     )
     with bar:

@@ -7,9 +7,12 @@ from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
+HELD = 256
+"""Items that are held once they are made; of more, each is made anew at every access."""
+
 
 class Derived(Sequence[T], Generic[T]):
-    """Items made by a function of their index, anew at every access.
+    """Items made by a function of their index, where there are many anew at every access.
 
     Equal to a list of the same items; copies and pickles are plain lists.
 
@@ -27,7 +30,7 @@ class Derived(Sequence[T], Generic[T]):
         ``digest(most)``: the answer of `multitracer.output.digest`, where it can be had without making them.
     """
 
-    __slots__ = ("_count", "_make", "digest", "origin", "text")
+    __slots__ = ("_count", "_made", "_make", "digest", "origin", "text")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -39,6 +42,7 @@ class Derived(Sequence[T], Generic[T]):
         digest: Callable[[int], dict[str, Any]] | None = None,
     ) -> None:
         self._count = count
+        self._made: dict[int, T] = {}
         self._make = make
         self.origin = origin
         self.text = text
@@ -55,11 +59,18 @@ class Derived(Sequence[T], Generic[T]):
 
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
-            return [self._make(at) for at in range(*index.indices(self._count))]
+            return [self._item(at) for at in range(*index.indices(self._count))]
         at = index + self._count if index < 0 else index
         if not 0 <= at < self._count:
             raise IndexError(f"{index} of {self._count}")
-        return self._make(at)
+        return self._item(at)
+
+    def _item(self, at: int) -> T:
+        if self._count > HELD:
+            return self._make(at)
+        if at not in self._made:
+            self._made[at] = self._make(at)
+        return self._made[at]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | Derived):

@@ -1,7 +1,8 @@
-"""Frozen data classes that take no time to declare.
+"""Data classes that take no time to declare, frozen or not.
 
-`dataclasses` compiles six methods for each frozen class when its module is loaded, half a millisecond each
-time: a tenth of a short command. Here all classes share their methods, which look up the fields of the class.
+`dataclasses` compiles six methods for each frozen class when its module is loaded, three for others, half a
+millisecond each time: a tenth of a short command. Here all classes share their methods, which look up the
+fields of the class.
 """
 
 from __future__ import annotations
@@ -42,6 +43,14 @@ def frozen(cls: Any = None, *, eq: bool = True) -> Any:
     return (lambda later: _made(later, methods)) if cls is None else _made(cls, methods)
 
 
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def changeable(cls: Class) -> Class:
+    """Make a class a data class as ``dataclass`` does, whose objects may be changed."""
+    made: Class = _made(cls, CHANGEABLE)
+    made.__hash__ = None  # type: ignore[assignment]
+    return made
+
+
 def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
     own = frozenset(vars(cls))
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
@@ -56,7 +65,7 @@ def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
 class _Fields:
     """What the shared methods know of a class."""
 
-    __slots__ = ("checked", "compared", "defaults", "factories", "known", "names", "shown")
+    __slots__ = ("besides", "checked", "compared", "defaults", "factories", "known", "names", "shown")
 
     def __init__(self, cls: Any) -> None:
         fields = dataclasses.fields(cls)
@@ -65,6 +74,9 @@ class _Fields:
         self.known = frozenset(self.names)
         self.defaults = {one.name: one.default for one in given if one.default is not MISSING}
         self.factories = {one.name: make for one in given if (make := one.default_factory) is not MISSING}
+        self.besides = {
+            one.name: make for one in fields if not one.init and (make := one.default_factory) is not MISSING
+        }
         self.compared = tuple([one.name for one in fields if one.compare])
         self.checked = hasattr(cls, "__post_init__")
         self.shown = tuple([one.name for one in fields if one.repr])
@@ -87,6 +99,8 @@ def __init__(self: Any, *given: Any, **values: Any) -> None:
         wrong = ", ".join(sorted(values.keys() ^ fields.known))
         raise TypeError(f"{type(self).__qualname__}: without a value, or not a field: {wrong}")
     self.__dict__.update(values)
+    for name, make in fields.besides.items():
+        self.__dict__[name] = make()
     if fields.checked:
         self.__post_init__()
 
@@ -143,3 +157,4 @@ class _Signature:
 
 METHODS = (__init__, __repr__, __setattr__, __delattr__)
 EQUALITY = (__eq__, __hash__)
+CHANGEABLE = (__init__, __repr__, __eq__)

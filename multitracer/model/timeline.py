@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from multitracer.model.errors import Issue, UsageError
-from multitracer.model.frozen import frozen
+from multitracer.model.frozen import changeable, frozen
 from multitracer.model.lazy import np
 from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
@@ -203,7 +203,7 @@ class FlowIndex:
         return at if at < len(self._keys) and self._keys[at] == key else -1
 
 
-@dataclass
+@changeable
 class Timeline:
     """What all sources say, on the reference timeline.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from multitracer.model.errors import Issue
+from multitracer.model.frozen import changeable
 from multitracer.model.table import Array, Table
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Flow(NamedTuple):
     remote_port: int
 
 
-@dataclass
+@changeable
 class Source:
     """Where a trace came from, and on which clock.
 
@@ -69,7 +70,7 @@ class Source:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
+@changeable
 class Trace:
     """One file, read.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from multitracer.model.errors import UnreadableFile, UsageError
+from multitracer.model.frozen import changeable
 from multitracer.reading import settingsfile
 from multitracer.reading.remote import is_url
 from multitracer.reading.rotation import joined
@@ -16,7 +17,7 @@ SETTINGS_FILE = "measurement.toml"
 STDIN = "-"
 
 
-@dataclass
+@changeable
 class Files:
     """What was found.
 

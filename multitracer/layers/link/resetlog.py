@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.arrays.intervals import Intervals, intervals
+from multitracer.model.frozen import changeable
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
 PEER_REPEAT_NS = 3_000_000_000  # SABM is repeated every T1, which is below a second (GSM 04.22)
 
 
-@dataclass
+@changeable
 class Handshake:
     """One link reset.
 

@@ -8,7 +8,7 @@ over the quickest one is right even where the clocks are apart, as long as they 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +17,14 @@ from multitracer.layers.tcp.fates import ARRIVED, DAMAGED, LOST, UNKNOWN, AllFat
 from multitracer.layers.tcp.flow_batch import Times, batches
 from multitracer.model.arrays.statistics import medians
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.frozen import changeable
 from multitracer.model.timeline import Connection, Timeline
 
 MOST_DELAYS = 1 << 22
 """Delays kept for each hop: of more, every so many-th, so that memory stays bounded."""
 
 
-@dataclass
+@changeable
 class Hop:
     """Data between two neighbouring captures, in the way that it goes.
 

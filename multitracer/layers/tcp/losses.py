@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from multitracer.layers.link.path import LinkPath
 from multitracer.layers.tcp.copies import equal, from_last
 from multitracer.layers.tcp.flow_batch import FlowBatch, single_flow
 from multitracer.layers.tcp.transit import Flags, Times, damaged, data_at, ignored
-from multitracer.model.frozen import frozen
+from multitracer.model.frozen import changeable, frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -161,7 +160,7 @@ def queue_drops(m: Timeline, path: LinkPath | None) -> list[QueueDrop]:
     return found
 
 
-@dataclass
+@changeable
 class _Pool:
     segments: Table
     free: npt.NDArray[np.bool_]

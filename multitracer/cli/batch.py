@@ -265,12 +265,12 @@ def batch_progress() -> Iterator[Report]:
         return
     from rich.progress import BarColumn, Progress as Bar, TextColumn
 
-    from multitracer.cli.styled import StyledConsole
+    from multitracer.cli.terminal import Console
 
     bar = Bar(
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
-        console=StyledConsole(stderr=True),
+        console=Console(stderr=True),
         transient=True,
     )
     with bar:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from multitracer.cli import lines
-from multitracer.cli.layout import Table, Text
-from multitracer.cli.terminal import Console
 from multitracer.output.costs import SAID_S, cost_words, definition
 from multitracer.output.evidence import records
-from multitracer.output.order import reading_order
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from multitracer.cli.terminal import Console
 
 Object = Mapping[str, Any]
 
@@ -21,6 +23,10 @@ SHORT = 5
 
 def answer(contract: Object, console: Console | None = None) -> None:
     """Print the answer: the first sentences of the diagnosis, the main cause first."""
+    from multitracer.cli import lines
+    from multitracer.cli.terminal import Console
+    from multitracer.output.order import reading_order
+
     said = reading_order(contract)
     if not said:
         return
@@ -29,12 +35,20 @@ def answer(contract: Object, console: Console | None = None) -> None:
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
     if any(sentence["cost_s"] >= SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
+        from rich.text import Text
+
         line = f"[cost]: {definition(contract['loss'], said[:SHORT])}"
-        console.print(_hanging("", Text(line, "dim")))
+        console.print(_hanging("", Text(line, "dim")), highlight=False)
 
 
 def evidence(contract: Object, console: Console | None = None) -> None:
     """Print what the answer rests on: records and picture of each sentence, and the sentences beyond it."""
+    from rich.text import Text
+
+    from multitracer.cli import lines
+    from multitracer.cli.terminal import Console
+    from multitracer.output.order import reading_order
+
     console = console or Console()
     said = reading_order(contract)
     commands = [sentence["command"] for sentence in said]
@@ -53,30 +67,39 @@ def evidence(contract: Object, console: Console | None = None) -> None:
         rests_on = f"see records {records(sentence['evidence'])}" if sentence["evidence"] else ""
         label = "" if number > SHORT else f"{number}."
         if rests_on:
-            console.print(_hanging(label, Text(rests_on, "dim")))
+            console.print(_hanging(label, Text(rests_on, "dim")), highlight=False)
         if sentence["command"] and commands.index(sentence["command"]) == number - 1:
             line = Text(f"{'' if rests_on else label:4}{sentence['command']}", "dim")
-            console.print(line, soft_wrap=True)
+            console.print(line, highlight=False, soft_wrap=True)
 
 
 def _sentence(console: Console, number: int, sentence: Object) -> None:
+    from rich.text import Text
+
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
     low, high = sentence["cost_bounds_s"]
     cost_s = sentence["cost_s"]
     if cost_s >= SAID_S:
         line.append(f" [cost {cost_words(low, cost_s, high)}]", "bold")
-    console.print(_hanging(f"{number}.", line))
+    console.print(_hanging(f"{number}.", line), highlight=False)
 
 
 def _hanging(label: str, text: Text) -> Table:
     """A paragraph beside its number."""
-    return lines.beside(Text(label), text, 3, 1)
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=3, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, text)
+    return grid
 
 
 def chains(contract: Object, console: Console | None = None) -> None:
     """Print the chains, event by event with packets and frames."""
-    from multitracer.cli import words
+    from multitracer.cli import lines, words
+    from multitracer.cli.terminal import Console
 
     console = console or Console()
     for chain in contract["chains"]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from multitracer.batch import difference_words as words
 from multitracer.batch.difference import Difference
-from multitracer.cli.layout import Text
 from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
 from multitracer.model import quantities
@@ -16,9 +17,9 @@ def print_difference(found: Difference) -> None:
     """Print a comparison: the answer, the causes, what else differs."""
     console = Console()
     style = {"slower": "bold red", "faster": "bold green"}.get(found.verdict, "bold")
-    console.print(Text(words.headline(found), style))
+    console.print(Text(words.headline(found), style), highlight=False)
     if main := words.main_cause(found):
-        console.print(Text(main))
+        console.print(Text(main), highlight=False)
     console.print()
     line(console, "Before", f"{found.before.path}: {words.side(found.before)}")
     line(console, "After", f"{found.after.path}: {words.side(found.after)}")
@@ -67,7 +68,7 @@ def print_difference(found: Difference) -> None:
             line(console, name, f"{_value(first)} -> {_value(second)}")
     console.print()
     for note in [*found.notes, words.method(found)]:
-        console.print(Text(note, "dim"))
+        console.print(Text(note, "dim"), highlight=False)
 
 
 def _value(value: object) -> str:

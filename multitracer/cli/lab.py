@@ -202,13 +202,13 @@ def _bar() -> Any:
     """A bar that draws when told to: a drawing thread would disturb the run's clock, and forks."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from multitracer.cli.styled import StyledConsole
+    from multitracer.cli.terminal import Console
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
-        console=StyledConsole(stderr=True),
+        console=Console(stderr=True),
         transient=True,
         auto_refresh=False,
     )

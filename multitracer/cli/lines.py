@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from multitracer.cli.layout import Column, Table, Text
-from multitracer.cli.terminal import Console
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
-GAP = 2
-"""Blanks between columns."""
+from multitracer.cli.terminal import Console
 
 
 def heading(console: Console, text: str) -> None:
     """What a part is about."""
     console.print()
-    console.print(Text(text, "bold"))
+    console.print(Text(text, "bold"), highlight=False)
 
 
 def line(console: Console, label: str, text: str, style: str = "") -> None:
@@ -31,36 +31,26 @@ def line(console: Console, label: str, text: str, style: str = "") -> None:
     style : str
         Of the text, as rich names it.
     """
-    console.print(beside(Text(label, "cyan"), Text(text, style), max(14, len(label)), 2))
-
-
-def beside(label: Text, text: Text, width: int, gap: int) -> Table:
-    """A paragraph beside its label.
-
-    Parameters
-    ----------
-    label, text : Text
-    width : int
-        Of the label.
-    gap : int
-        Blanks between them.
-    """
-    grid = Table([Column(no_wrap=True, overflow="ellipsis", width=width), Column()], gap, headed=False)
-    grid.add_row(label, text)
-    return grid
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=max(14, len(label)), no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label, "cyan"), Text(text, style))
+    console.print(grid)
 
 
 def table(*headings: str) -> Table:
     """A table; # before a heading: a column of numbers; =: of names, which are not broken."""
-    columns = [
-        Column(
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_edge=False
+    )
+    for heading in headings:
+        table.add_column(
             heading.lstrip("#="),
             justify="right" if heading.startswith("#") else "left",
             no_wrap=heading.startswith(("#", "=")),
+            overflow="fold",
         )
-        for heading in headings
-    ]
-    return Table(columns, GAP, headed=True)
+    return table
 
 
 def more(console: Console, rows: Sequence[Any], shown: int, what: str) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from multitracer.cli import words
 from multitracer.cli.lines import table as rows_of
-from multitracer.cli.styled import StyledConsole
+from multitracer.cli.terminal import Console
 from multitracer.model.quantities import rate
 
 Object = Mapping[str, Any]
@@ -28,7 +28,7 @@ _MORE = ("#timeouts", "#sent", "#in flight")
 @contextmanager
 def table(path: str) -> Iterator[Callable[[Object], None]]:
     """A table that is there as long as the block; what draws it anew."""
-    console = StyledConsole()
+    console = Console()
     name = "standard input" if path == "-" else os.path.basename(path)
     waiting = Text(f"{name}: waiting for packets; Ctrl-C ends with the whole summary", "dim")
     with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
@@ -85,4 +85,4 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
             *(more if roomy else ()),
         )
     ending = Text("Ctrl-C ends with the whole summary", "dim")
-    return Group(grid, Text(), lines.styled(), ending) if lines.row_count else Group(grid, ending)
+    return Group(grid, Text(), lines, ending) if lines.row_count else Group(grid, ending)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.text import Text
+
 from multitracer.cli import words
-from multitracer.cli.layout import Text
-from multitracer.cli.lines import GAP, heading, line, table
+from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
 from multitracer.model.derived import Derived
 from multitracer.output.digest import digest, dominating
 
 Object = Mapping[str, Any]
 
+GAP = 2  # blanks between columns
 LEAST = 16
 """Letters of a connection's addresses, however narrow the terminal."""
 

@@ -24,7 +24,7 @@ def progress(verb: str) -> Iterator[Step | None]:
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from multitracer.cli.styled import StyledConsole
+    from multitracer.cli.terminal import Console
 
     bar = Progress(
         SpinnerColumn(),
@@ -32,7 +32,7 @@ def progress(verb: str) -> Iterator[Step | None]:
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
-        console=StyledConsole(stderr=True),
+        console=Console(stderr=True),
         transient=True,
     )
     with bar:

@@ -10,8 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.padding import Padding
+from rich.text import Text
+
 from multitracer.cli import words
-from multitracer.cli.layout import Indented, Text
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
@@ -361,7 +363,7 @@ def _inconclusive(console: Console, reasons: Object) -> None:
     for reason, names in by_reason(reasons):
         line = Text(f"{', '.join(name.replace('_', ' ') for name in names)}: ")
         line.append(reason, "dim")
-        console.print(line)
+        console.print(line, highlight=False)
 
 
 def print_issues(console: Console, found: Sequence[Object]) -> None:
@@ -382,8 +384,8 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
         line = Text(f"{issue['severity']}: ", SEVERITY_STYLES[issue["severity"]])
         line.append(f"{where}{': ' if where else ''}{issue['code']}{times}", "default not bold not dim")
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
-        console.print(line)
-        console.print(Indented(Text(issue["advice"], "dim"), 4))
+        console.print(line, highlight=False)
+        console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False), highlight=False)
     more(console, shown, console.rows, "issues")
 
 

@@ -1,15 +1,36 @@
-"""Where text for people goes, of which traces and file names brought parts along."""
+"""The console of rich, for texts that traces and file names brought along."""
 
 from __future__ import annotations
 
+import errno
 import os
-import sys
-from typing import IO, TYPE_CHECKING
+import re
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from multitracer.cli.layout import Indented, NotPlain, Table, Text
+from rich.console import Console as RichConsole
+
+from multitracer.cli.visible import visible
 
 if TYPE_CHECKING:
-    from multitracer.cli.styled import StyledConsole
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+
+class _Trimmed:
+    """A file or pipe that gets lines without the blanks that fill the cells of a table."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write what rich made of one print, which ends lines itself."""
+        self._file.write(re.sub(r" +(?=\n)", "", text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
 
 SHOWN = 12
 """Rows of a list that are printed unless all are wanted; the rest is counted, and the JSON has it."""
@@ -17,89 +38,34 @@ SHOWN = 12
 EVERY = 100_000
 """Rows of a list of which all are wanted."""
 
-_STYLED = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-"""Variables of the environment by which rich takes what is no terminal for one."""
 
-_NARROW = 20
-"""Columns below which rich decides what fits."""
-
-
-class Console:
-    """Standard output, or another file; a terminal by rich, with styles.
-
-    Parameters
-    ----------
-    file : file, optional
-    width : int, optional
-        Columns; by default those of the terminal, or 80.
-    """
+class Console(RichConsole):
+    """A console of rich whose texts are made visible; the styles and movements are rich's own."""
 
     rows = SHOWN
     """Rows of a list that are printed."""
     rest = "--json has all"
     """Where the rest of them is."""
 
-    def __init__(self, file: IO[str] | None = None, width: int | None = None) -> None:
-        self._file = file
-        self._width = width
-        self._styled: StyledConsole | None = None
-        self._plain = os.name == "posix" and not any(name in os.environ for name in _STYLED)
-
     @property
-    def width(self) -> int:
-        """Columns."""
-        return self._columns() if self._is_plain() else self.styled.width
+    def file(self) -> IO[str]:
+        """Where the output goes; what is no terminal gets no blanks at the ends of lines."""
+        file = super().file
+        return file if file.isatty() else cast("IO[str]", _Trimmed(file))
 
-    @property
-    def styled(self) -> StyledConsole:
-        """The console of rich."""
-        if self._styled is None:
-            from multitracer.cli.styled import StyledConsole
+    @file.setter
+    def file(self, file: IO[str]) -> None:
+        RichConsole.file.fset(self, file)  # type: ignore[attr-defined]
 
-            self._styled = StyledConsole(file=self._file, width=self._width)
-        return self._styled
+    def on_broken_pipe(self) -> None:
+        """The reader closed the output: as everywhere else, and not status 1, which is rich's own."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    def print(self, what: Text | Indented | Table | None = None, *, soft_wrap: bool = False) -> None:
-        """Print it, or an empty line.
-
-        Parameters
-        ----------
-        what : Text, Indented or Table, optional
-        soft_wrap : bool
-            A text is one line, however long.
-        """
-        file, width = self._file or sys.stdout, self._columns()
-        if self._is_plain() and width >= _NARROW:
-            try:
-                lines = [""] if what is None else what.lines(sys.maxsize if soft_wrap else width)
-            except NotPlain:
-                pass
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of a renderable."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
             else:
-                file.write("".join(f"{line.rstrip(' ')}\n" for line in lines))
-                file.flush()
-                return
-        if what is None:
-            self.styled.print()
-        else:
-            self.styled.print(what.styled(), highlight=False, soft_wrap=soft_wrap)
-
-    def _is_plain(self) -> bool:
-        """Whether nothing but the text is shown."""
-        try:
-            return self._plain and not (self._file or sys.stdout).isatty()
-        except ValueError:  # closed
-            return True
-
-    def _columns(self) -> int:
-        """As rich finds them."""
-        if self._width is not None:
-            return self._width
-        columns = os.environ.get("COLUMNS", "")
-        if columns.isdigit():
-            return int(columns)
-        for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
-            try:
-                return os.get_terminal_size(stream.fileno()).columns or 80  # type: ignore[union-attr]
-            except (AttributeError, ValueError, OSError):
-                continue
-        return 80
+                clean: Any = segment._replace(text=visible(segment.text))
+                yield clean

@@ -65,7 +65,14 @@ def _local_drop(group: Group) -> str:
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     if full:
         return f"{said}; the link behind it was full{fullness(group)}"
-    return said if timed else f"{said}; the smaller congestion window behind that held {held(group)}"
+    if timed:
+        return said
+    small_s = sum(
+        flow.waits_s.get(name, 0.0) for flow in group.flows for name in ("congestion_window", "loss_recovery")
+    )
+    # What the sender waited for may be unknown: the drops held it all the same.
+    by = "the smaller congestion window behind that" if small_s > TIMED * group.seconds else "that"
+    return f"{said}; {by} held {held(group)}"
 
 
 def _receiver(group: Group) -> str:

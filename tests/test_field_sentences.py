@@ -387,6 +387,13 @@ def test_a_handshake_of_a_round_trip_is_no_sentence_of_its_own() -> None:
     assert "idle_handshake_slow_start" not in {one.kind for one in sentences([usual]) if one.text}
     late = entry(**shares, base=100.0)
     assert "the handshake took 2.0 of 20.0 s" in {one.text for one in sentences([late])}
+    # The client opened it: away from it, nothing shows SYNs that were lost before the capture.
+    behind = {**late, "rtt": {"toward_receiver": {"min_ms": 0.1}, "toward_sender": {"min_ms": 40.0}}}
+    assert "the handshake took 2.0 of 20.0 s from the first SYN seen" in {
+        one.text for one in sentences([behind])
+    }
+    answered = {**behind, "data_direction": "reverse"}
+    assert "the handshake took 2.0 of 20.0 s" in {one.text for one in sentences([answered])}
 
 
 def test_seconds_of_several_connections_are_called_a_sum() -> None:
@@ -579,9 +586,15 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     rtt = {"toward_receiver": {"min_ms": 50.0}, "toward_sender": {"min_ms": 0.0}}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt)])
     assert (
-        "11 requests and responses, one at a time: the client (10.0.0.2) took 10.00 s between a response "
-        "and its next request, the server 2.20 s to respond, the path 500 ms, in all" in said.text
+        "11 requests and responses, one at a time: the client (10.0.0.2) took at most 10.00 s between a "
+        "response and its next request, the server 2.20 s to respond, the path at least 500 ms, in all"
+        in said.text
     )
+    # Beside the client, jitter of the path is in what the server takes.
+    beside = {"toward_receiver": {"min_ms": 0.1}, "toward_sender": {"min_ms": 50.0}}
+    (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=beside)])
+    assert "took 10.50 s between" in said.text
+    assert "the server at most 1.65 s to respond, the path at least 551 ms, in all" in said.text
     (unknown, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=None)])
     assert "requests" not in unknown.text
     (late, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt, again={"timeout": 1})])

@@ -42,6 +42,23 @@ def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
     assert "timestamps do not show it (" in words.rtt(_measured(point, 5.8, timestamps=True))
 
 
+def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
+    one = _measured("rcv", 5.8)
+    one["rtt"]["base_at_most"] = True
+    assert words.rtt(one).startswith("min at most 8.3 ms; later unknown here: no timestamps (")
+    assert words.rtt_cell(one) == "min at most 8.3 ms"
+    one["rtt"] |= {"median_ms": 9.1, "p95_ms": 12.5}
+    assert words.rtt(one) == "min at most 8.3 ms, median 9.1 ms, 95th percentile 12.5 ms"
+    queued = entry(
+        bandwidth=0.99, rate=7.9e6, full=1.0, queue=(20.0, 30.0), base=8.3, evidence=["queue"], point="rcv"
+    )
+    (said, *_) = sentences([queued])
+    assert "to a base RTT of 8.3 ms" in said.text
+    queued["rtt"] = one["rtt"]
+    (said, *_) = sentences([queued])
+    assert "to a base RTT of at most 8.3 ms" in said.text
+
+
 def test_next_to_the_sender_it_is_the_whole() -> None:
     one = _measured("snd", 0.01)
     assert words.rtt(one) == "min 2.5 ms, mean 2.9 ms, max 3.3 ms (298 samples)"

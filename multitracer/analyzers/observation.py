@@ -45,13 +45,18 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     for index, trace in enumerate(m.traces):
         for issue in trace.issues:
             if issue.code in _FILES and trace.source.layer == "tcp":
-                words = f"from {_where(m, index)} capture: {_FILES[issue.code].format(count=issue.count)}"
+                words = f"from {_capture(m, index)}: {_FILES[issue.code].format(count=issue.count)}"
                 statements.append({"conn": None, "code": issue.code.replace("-", "_"), "text": words})
     return Result("observation", {"statements": statements})
 
 
-def _where(m: Timeline, source: int) -> str:
-    return f"the {_WHERE.get(m.sources[source].point or '', 'only')}"
+def _capture(m: Timeline, source: int) -> str:
+    """``the sender's capture``, with a word on its place where that is a guess."""
+    found = m.sources[source]
+    guessed = str(found.details.get("point_by", "")).startswith("guess")
+    return (
+        f"the {_WHERE.get(found.point or '', 'only')} capture{' (its place is a guess)' if guessed else ''}"
+    )
 
 
 def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
@@ -71,8 +76,7 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
     if not (data["syn"] and acks["syn"]) and (whole or not (data["syn"] or acks["syn"])):
         counted = m.sources[source].clock == "simulation" and data["syn"]
         found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))
-    where = f"from {_where(m, source)} capture"
-    return [(code, f"{where}: {text}") for code, text in found]
+    return [(code, f"from {_capture(m, source)}: {text}") for code, text in found]
 
 
 _MID_PATH = (

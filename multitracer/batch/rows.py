@@ -57,7 +57,7 @@ COLUMNS: dict[str, str] = {
     "rtt_std_ms": "standard deviation of the RTT [ms]",
     "rtt_deviation_ms": "mean deviation of RTTs from the smoothed RTT before them [ms]",
     "rto_ms": "median RTO computed from the RTTs (RFC 6298, without a minimum) [ms]",
-    "rtt_base_ms": "RTT of the path: smallest halves together (docs/limits.md) [ms]",
+    "rtt_base_ms": "smallest RTT of the path (docs/limits.md) [ms]",
     "bottleneck_bps": "rate of the bottleneck, as far as the link was full [bit/s]",
     "limits_s": "handshake to last ACK: the time that the limits share [s]",
     **{f"limit_{name}": f"share of limits_s: {text}" for name, text in LIMIT_SHARES.items()},

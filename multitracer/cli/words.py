@@ -11,7 +11,14 @@ from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.losses import loss_bounds, needless_prefix
-from multitracer.output.rtt import beside_sender, outside_recovery, path_rtt, shown_queue, usual_rtt
+from multitracer.output.rtt import (
+    beside_sender,
+    least_name,
+    outside_recovery,
+    path_rtt,
+    shown_queue,
+    usual_rtt,
+)
 
 Object = Mapping[str, Any]
 
@@ -159,10 +166,12 @@ def rtt(found: Object) -> str:
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         when = outside_recovery(found)
-        return f"min {least}, median {median}, 95th percentile {p95}{f' ({when})' if when else ''}"
+        name = least_name(at_most=whole.at_most)
+        return f"{name} {least}, median {median}, 95th percentile {p95}{f' ({when})' if when else ''}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
-        return f"min {duration(whole.least / 1e3)}; later unknown here: {why}{_far_half(found)}"
+        least = f"{least_name(at_most=whole.at_most)} {duration(whole.least / 1e3)}"
+        return f"{least}; later unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
@@ -184,7 +193,7 @@ def rtt_cell(found: Object) -> str:
     usual = usual_rtt(found)
     if usual is None:
         return ""
-    return f"{'min ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
+    return f"{f'{usual.least} ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:

@@ -10,7 +10,7 @@ from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
-from multitracer.output.rtt import HOST_MS, outside_recovery, shown_queue
+from multitracer.output.rtt import HOST_MS, base_at_most, outside_recovery, shown_queue
 
 Object = Mapping[str, Any]
 
@@ -88,6 +88,11 @@ class Flow:
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
+    base_at_most : bool
+        Whether that is but an upper bound.
+    opener_away : bool
+        Whether a path is between this capture and the end that opened the connection: SYNs lost there do not
+        show.
     shared_with : int
         Other connections that queue at the same place.
     zero_windows, window_probes, max_window_bytes : int
@@ -223,6 +228,8 @@ class Flow:
     before_loss_s: float = 0.0
     window_in_recovery_s: float = 0.0
     window_paced_s: float = 0.0
+    base_at_most: bool = False
+    opener_away: bool = False
 
     @property
     def rtt_ms(self) -> float | None:
@@ -382,6 +389,8 @@ def flow(
         rate_exact=bottleneck.get("evidence") != ["queue"],
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
+        base_at_most=base_at_most(entry),
+        opener_away=_opener_away(entry),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],
         closures=_closures(entry.get("window_closures")),
@@ -426,6 +435,13 @@ def flow(
 
 def _closures(found: Object | None) -> tuple[int, float, float] | None:
     return (found["count"], found["longest_s"], found["total_s"]) if found else None
+
+
+def _opener_away(entry: Object) -> bool:
+    """Whether the end that sent the first packet answers from farther away than a host."""
+    halves = _halves_ms(entry.get("rtt"))
+    half_ms = halves[entry.get("data_direction") != "reverse"]
+    return half_ms is not None and half_ms > HOST_MS
 
 
 def _halves_ms(rtt: Object | None) -> tuple[float | None, float | None]:

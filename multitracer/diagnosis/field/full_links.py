@@ -149,7 +149,8 @@ def _queue(group: Group) -> str:
     (median, p95), above = usual.queue_ms or (0.0, 0.0), (usual.base_rtt_ms or 0.0) - base_ms
     if p95 + above < 1.0:
         return ""
-    usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms)
+    at_most = all(flow.base_at_most for flow in alike if flow.base_rtt_ms == base_ms)
+    usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, base_at_most=at_most)
     return f"; the queue{queue_words(usual)}"
 
 
@@ -175,4 +176,5 @@ def queue_words(flow: Flow, *, stood: bool = False) -> str:
     tail = "" if stood or flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
     when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
     added = f" added {from_ms(median)} (median{tail}{when})"
-    return f"{added} to a base RTT of {from_ms(flow.base_rtt_ms or 0.0)}"
+    base = f"{'at most ' if flow.base_at_most else ''}{from_ms(flow.base_rtt_ms or 0.0)}"
+    return f"{added} to a base RTT of {base}"

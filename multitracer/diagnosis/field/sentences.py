@@ -150,7 +150,7 @@ def _slow_start(group: Group) -> str:
     flows = group.flows
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
-        said = f"the handshake took {part_of_time(handshake, group.total_s)}{of_all(group)}"
+        said = f"the handshake took {part_of_time(handshake, group.total_s)}{of_all(group)}{_since(group)}"
         again = sum(flow.syn_timeouts for flow in flows)
         if not again:
             return said
@@ -174,7 +174,14 @@ def _slow_start(group: Group) -> str:
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
     said = f"the congestion window limited {held(group)} {before}: slow start{below}"
-    return f"{said}; the handshake took {duration(handshake)}" if handshake >= 0.1 * group.seconds else said
+    if handshake < 0.1 * group.seconds:
+        return said
+    return f"{said}; the handshake took {duration(handshake)}{_since(group)}"
+
+
+def _since(group: Group) -> str:
+    """Away from the end that opened the connection, a SYN that was lost before this capture does not show."""
+    return " from the first SYN seen" if any(flow.opener_away for flow in group.flows) else ""
 
 
 def _standstill(group: Group) -> str:

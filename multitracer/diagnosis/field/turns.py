@@ -5,6 +5,7 @@ from __future__ import annotations
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.model.frozen import frozen
 from multitracer.model.quantities import count, duration
+from multitracer.output.rtt import HOST_MS
 
 
 @frozen
@@ -20,6 +21,9 @@ class Turns:
         What the client took before its next requests, and the server before its responses.
     paths_s : float
         Round trips between them.
+    client_at_most, server_at_most : bool
+        Whether the path from this capture to that end is in it, beyond its least: jitter and queues of each
+        round trip.
     """
 
     requests: int
@@ -28,6 +32,8 @@ class Turns:
     client_s: float
     server_s: float
     paths_s: float
+    client_at_most: bool = False
+    server_at_most: bool = False
 
 
 def turns_of(flow: Flow) -> Turns | None:
@@ -47,7 +53,18 @@ def turns_of(flow: Flow) -> Turns | None:
     client_s = max(asked_s - (found["requests"] - 1) * to_client_s, 0.0)
     server_s = max(answered_s - found["count"] * to_server_s, 0.0)
     paths_s = asked_s + answered_s - client_s - server_s
-    return Turns(found["requests"], client, server, client_s, server_s, paths_s)
+    # Next to an end, what it takes is seen as it is.
+    client_away, server_away = (1e3 * way_s > HOST_MS for way_s in (to_client_s, to_server_s))
+    return Turns(
+        found["requests"],
+        client,
+        server,
+        client_s,
+        server_s,
+        paths_s,
+        client_at_most=client_away and client_s > 0,
+        server_at_most=server_away and server_s > 0,
+    )
 
 
 def turn_words(flow: Flow) -> str:
@@ -55,8 +72,11 @@ def turn_words(flow: Flow) -> str:
     turns = turns_of(flow)
     if turns is None:
         return ""
+    most = {False: "", True: "at most "}
+    least = "at least " if turns.client_at_most or turns.server_at_most else ""
     return (
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
-        f"took {duration(turns.client_s)} between a response and its next request, the server "
-        f"{duration(turns.server_s)} to respond, the path {duration(turns.paths_s)}, in all"
+        f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "
+        f"request, the server {most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path "
+        f"{least}{duration(turns.paths_s)}, in all"
     )

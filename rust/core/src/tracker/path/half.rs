@@ -6,12 +6,14 @@
 
 use super::clock::Clock;
 use super::gaps::SILENCE_NS;
-use super::histogram::Histogram;
+use super::histogram::{FINER, Histogram};
 use crate::segment::Segment;
-use crate::tracker::fields::{Fields, Walk, walk_over};
+use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 
 /// Round trip times in nanoseconds, from a microsecond on.
 pub(super) type Times = Histogram<10>;
+/// Of the whole: what a queue adds is small beside a long path, and taken from the difference.
+pub(super) type Whole = Histogram<10, FINER>;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -26,9 +28,15 @@ pub(super) struct Halves {
     /// The last of each; -1 if there is none.
     far_ns: i64,
     near_last_ns: i64,
-    /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), and its TSval.
+    /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), its TSval, and when the data had
+    /// passed that it measured (-1: none).
     probe_ns: i64,
     probe_val: u32,
+    probe_from_ns: i64,
+    /// The smallest time in which packets went all the way round, one after the other (`i64::MAX`: none were seen to).
+    loop_min_ns: i64,
+    /// When an ACK passed, and the data that echoed it, whose own ACK will close a loop (`i64::MAX`: none is waited for).
+    turn: (i64, i64),
     /// Newest TSval of any ACK.
     seen_val: Option<u32>,
     pub echoes: u32,
@@ -52,7 +60,7 @@ pub(super) struct Halves {
     pub far: Times,
     pub near: Times,
     /// The sum of both, for each ACK.
-    pub whole: Times,
+    pub whole: Whole,
 }
 
 impl Default for Halves {
@@ -65,6 +73,9 @@ impl Default for Halves {
             near_last_ns: -1,
             probe_ns: -1,
             probe_val: 0,
+            probe_from_ns: -1,
+            loop_min_ns: i64::MAX,
+            turn: (-1, i64::MAX),
             seen_val: None,
             echoes: 0,
             late_ns: i64::MAX,
@@ -78,7 +89,7 @@ impl Default for Halves {
             slack_ns: SLACK_NS.1,
             far: Times::default(),
             near: Times::default(),
-            whole: Times::default(),
+            whole: Whole::default(),
         }
     }
 }
@@ -93,6 +104,9 @@ impl Fields for Halves {
             near_last_ns,
             probe_ns,
             probe_val,
+            probe_from_ns,
+            loop_min_ns,
+            turn,
             seen_val,
             echoes,
             late_ns,
@@ -110,9 +124,26 @@ impl Fields for Halves {
         } = self;
         walk.time(probe_ns);
         walk_over!(walk: late_ns, clock, unsure);
-        // Most have none.
+        let mut asked = *probe_ns >= 0 && *probe_from_ns >= 0;
+        let [mut turning, mut looped] = [turn.1, *loop_min_ns].map(|ns| ns < i64::MAX);
+        // Most have no echo.
         let mut echoed = *echoed_ns >= 0;
-        echoed.walk(walk);
+        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed]);
+        // What is short takes few bytes: times before others that are there.
+        let since = |walk: &mut W, from_ns: &mut i64, until_ns: i64, known: bool| {
+            let mut took_ns = if known { until_ns.wrapping_sub(*from_ns) } else { 0 };
+            if known {
+                took_ns.walk(walk);
+            }
+            *from_ns = if known { until_ns.wrapping_sub(took_ns) } else { -1 };
+        };
+        since(walk, probe_from_ns, *probe_ns, asked);
+        if turning {
+            walk.time(&mut turn.1);
+        } else {
+            turn.1 = i64::MAX;
+        }
+        since(walk, &mut turn.0, turn.1, turning);
         if echoed {
             walk.time(echoed_ns);
             walk_over!(walk: surplus, surplus_ns, unqueued_ns);
@@ -121,6 +152,13 @@ impl Fields for Halves {
         }
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
+        // It often is the sum of both.
+        let sum_ns = far_min_ns.wrapping_add(*near_min_ns);
+        let mut over_ns = loop_min_ns.wrapping_sub(sum_ns);
+        if looped {
+            over_ns.walk(walk);
+        }
+        *loop_min_ns = if looped { sum_ns.wrapping_add(over_ns) } else { i64::MAX };
     }
 }
 
@@ -131,8 +169,9 @@ const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
 pub(super) const HOST_NS: i64 = 1_000_000;
 
 impl Halves {
-    /// What the connection has measured already.
-    pub fn begin(&mut self, far_ns: Option<i64>, near_ns: Option<i64>) {
+    /// What the connection has measured already, and the loop of its handshake.
+    pub fn begin(&mut self, far_ns: Option<i64>, near_ns: Option<i64>, handshake_ns: Option<i64>) {
+        self.loop_min_ns = handshake_ns.unwrap_or(i64::MAX);
         if let Some(far_ns) = far_ns {
             self.far_least(far_ns);
         }
@@ -162,6 +201,16 @@ impl Halves {
     #[inline(always)]
     pub fn beside_sender(&self) -> bool {
         self.near_min_ns < HOST_NS
+    }
+
+    /// Smallest whole round trip; `None` without both halves.
+    pub fn least_ns(&self) -> Option<i64> {
+        self.far_min_ns().zip(self.near_min_ns()).map(|both| least_ns(both, self.loop_min_ns()))
+    }
+
+    /// Smallest that was seen as a whole, one packet after the other.
+    pub fn loop_min_ns(&self) -> Option<i64> {
+        (self.loop_min_ns < i64::MAX).then_some(self.loop_min_ns)
     }
 
     /// Smallest round trip toward the sender.
@@ -230,7 +279,8 @@ impl Halves {
 
     #[cfg(test)]
     pub fn fill(&mut self) {
-        [&mut self.far, &mut self.near, &mut self.whole].into_iter().for_each(Histogram::fill);
+        [&mut self.far, &mut self.near].into_iter().for_each(Histogram::fill);
+        self.whole.fill();
     }
 
     #[cold]
@@ -257,6 +307,14 @@ impl Halves {
         }
     }
 
+    /// Packets went all the way round in this time, one after the other; what their hosts waited is in it.
+    #[inline(always)]
+    fn went_round(&mut self, took_ns: i64) {
+        if (1..self.loop_min_ns).contains(&took_ns) {
+            self.loop_min_ns = took_ns;
+        }
+    }
+
     /// An ACK measured the half toward the receiver; one of a `lone` segment may have been delayed.
     #[inline(always)]
     pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
@@ -264,6 +322,10 @@ impl Halves {
             return;
         }
         self.far_least(rtt_ns);
+        if t_ns - rtt_ns >= self.turn.1 {
+            self.went_round(t_ns - self.turn.0);
+            self.turn = (-1, i64::MAX);
+        }
         if !lone || self.far_ns < 0 || rtt_ns < self.far_ns {
             self.far_ns = rtt_ns;
         }
@@ -290,13 +352,14 @@ impl Halves {
         self.empty_ns().saturating_add(waited_ns).saturating_add(surplus_ns)
     }
 
-    /// An ACK passes on its way to the sender: wait for its echo, if for none yet.
+    /// An ACK passes on its way to the sender: wait for its echo, if for none yet. `rtt_ns` is what it measured (-1: nothing).
     #[inline(always)]
-    pub fn probe(&mut self, segment: &Segment) {
+    pub fn probe(&mut self, segment: &Segment, rtt_ns: i64) {
         let Some((val, _)) = segment.options.timestamps else { return };
         let newer = self.seen_val.map(|seen| (val.wrapping_sub(seen) as i32) > 0);
         if newer == Some(true) && self.probe_ns < 0 {
             (self.probe_ns, self.probe_val) = (segment.t_ns, val);
+            self.probe_from_ns = if rtt_ns >= 0 { segment.t_ns.saturating_sub(rtt_ns) } else { -1 };
         }
         // An ACK that was overtaken is older: what follows it may have passed before with the same TSval.
         if newer != Some(false) {
@@ -324,11 +387,16 @@ impl Halves {
             return;
         }
         let took_ns = segment.t_ns.saturating_sub(self.probe_ns);
-        self.probe_ns = -1;
+        let (asked_ns, from_ns) = (self.probe_ns, self.probe_from_ns);
+        (self.probe_ns, self.probe_from_ns) = (-1, -1);
         if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
             return;
         }
         self.near_least(took_ns);
+        if from_ns >= 0 {
+            self.went_round(segment.t_ns.saturating_sub(from_ns));
+        }
+        self.turn = (asked_ns, segment.t_ns);
         self.late_ns = self.clock.late_ns;
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
@@ -390,6 +458,13 @@ fn low_fourth(surplus: [i64; SURPLUS]) -> i64 {
         FEW..=4 => least,
         _ => second,
     }
+}
+
+/// The smallest whole round trip. Next to an end, its half is as good as none. Elsewhere the least of both halves may be of
+/// different times: none need have taken their sum, so that one that was seen counts.
+pub(super) fn least_ns((far_ns, near_ns): (i64, i64), round_ns: Option<i64>) -> i64 {
+    let sum_ns = far_ns.saturating_add(near_ns);
+    if far_ns.min(near_ns) > HOST_NS { round_ns.unwrap_or(sum_ns).max(sum_ns) } else { sum_ns }
 }
 
 /// Echoes that stand for what ACKs wait, from how many on; and for how long one stands for those after it, at least.

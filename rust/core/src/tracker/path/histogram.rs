@@ -1,43 +1,46 @@
-//! How often a quantity was how large, in fixed memory: eight buckets to the octave.
+//! How often a quantity was how large, in fixed memory: eight buckets to the octave, or more.
 
 use crate::tracker::fields::{Fields, Walk};
 
-/// Buckets to the octave, as a power of two.
-const FINE: u32 = 3;
 /// Octaves; below the first and above the last all is counted in these.
 const OCTAVES: usize = 32;
-const BUCKETS: usize = OCTAVES << FINE;
+/// Buckets with eight, and with 32, to the octave.
+const USUAL: usize = OCTAVES << 3;
+pub const FINER: usize = OCTAVES << 5;
 
 /// Counts of values from `2^LOW` on. A full bucket halves all of them, so that shares and quantiles stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Histogram<const LOW: u32> {
+pub struct Histogram<const LOW: u32, const BUCKETS: usize = USUAL> {
     counts: [u16; BUCKETS],
     /// Values counted in all.
     pub samples: u32,
 }
 
-impl<const LOW: u32> Default for Histogram<LOW> {
+impl<const LOW: u32, const BUCKETS: usize> Default for Histogram<LOW, BUCKETS> {
     fn default() -> Self {
         Histogram { counts: [0; BUCKETS], samples: 0 }
     }
 }
 
-impl<const LOW: u32> Histogram<LOW> {
+impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
     /// How many buckets there are.
     pub const BUCKETS: usize = BUCKETS;
+    /// Buckets to the octave, as a power of two.
+    const FINE: u32 = (BUCKETS / OCTAVES).ilog2();
 
     /// The bucket of a value.
     #[inline(always)]
     pub fn bucket(value: i64) -> usize {
         // A floating-point number holds its octave, and the fine part behind it; of negative ones all is negative.
-        let place = ((value as f64).to_bits() as i64 >> (52 - FINE)) - i64::from((1023 + LOW) << FINE);
+        let place =
+            ((value as f64).to_bits() as i64 >> (52 - Self::FINE)) - i64::from((1023 + LOW) << Self::FINE);
         place.clamp(0, BUCKETS as i64 - 1) as usize
     }
 
     /// Smallest value of a bucket.
     fn floor(bucket: usize) -> f64 {
-        let (octave, fine) = ((bucket >> FINE) as i32, (bucket & ((1 << FINE) - 1)) as f64);
-        (1.0 + fine / f64::from(1 << FINE)) * 2f64.powi(octave + LOW as i32)
+        let (octave, fine) = ((bucket >> Self::FINE) as i32, (bucket & ((1 << Self::FINE) - 1)) as f64);
+        (1.0 + fine / f64::from(1 << Self::FINE)) * 2f64.powi(octave + LOW as i32)
     }
 
     /// Count a value.
@@ -56,8 +59,8 @@ impl<const LOW: u32> Histogram<LOW> {
         self.counts.iter_mut().for_each(|count| *count = count.div_ceil(2));
     }
 
-    /// The value below which this part of the counts lies, to a bucket's width (a twelfth of it at most, for counts
-    /// are taken as even inside); `None` without any.
+    /// The value below which this part of the counts lies, to a bucket's width (a twelfth of it at most with eight to the
+    /// octave, for counts are taken as even inside); `None` without any.
     pub fn quantile(&self, part: f64) -> Option<f64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         if total == 0 {
@@ -102,7 +105,7 @@ impl<const LOW: u32> Histogram<LOW> {
     }
 }
 
-impl<const LOW: u32> Fields for Histogram<LOW> {
+impl<const LOW: u32, const BUCKETS: usize> Fields for Histogram<LOW, BUCKETS> {
     /// Of most, nearly all buckets are empty: those that are not, each with the distance from the one before.
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Histogram { counts, samples } = self;
@@ -125,7 +128,7 @@ impl<const LOW: u32> Fields for Histogram<LOW> {
 }
 
 #[cfg(test)]
-impl<const LOW: u32> Histogram<LOW> {
+impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
     /// A value in every bucket.
     pub fn fill(&mut self) {
         self.counts.fill(u16::MAX - 1);
@@ -147,6 +150,10 @@ mod tests {
             let exact = values[((part * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1] as f64;
             let found = histogram.quantile(part).unwrap();
             prop_assert!((found / exact - 1.0).abs() <= 0.126, "{found} {exact}");
+            let mut finer = Histogram::<10, FINER>::default();
+            values.iter().for_each(|&value| finer.add(value));
+            let found = finer.quantile(part).unwrap();
+            prop_assert!((found / exact - 1.0).abs() <= 0.032, "{found} {exact}");
         }
 
         #[test]

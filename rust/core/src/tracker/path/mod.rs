@@ -234,7 +234,7 @@ impl Sender {
 fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let mut path = Box::<Path>::default();
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
-    path.halves.begin(own.rtt.min(), peer.rtt.min());
+    path.halves.begin(own.rtt.min(), peer.rtt.min(), report::handshake_ns(own, peer));
     path.gaps.begin(segment, end, own, &path.halves);
     path.trains.sack = own.sack_permitted;
     own.ttl = segment.ttl;
@@ -289,7 +289,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         let lone = lone && arrived - path.trains.arrived() <= i64::from(data.largest_segment);
         path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);
     }
-    path.halves.probe(segment);
+    path.halves.probe(segment, rtt_ns);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());
     if rtt_ns >= 0 {
         path.timed += fresh as u64;

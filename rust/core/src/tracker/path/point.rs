@@ -178,11 +178,12 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     // The division of the round trip alone is a guess: a queue or a slow host moves it.
     let by_halves_only =
         evidence.hops.iter().any(|hops| *hops == Some(0) || hops.is_none()) && kinds == 1 && weight(best) < 2;
-    // An end that has not been seen to answer at once, however seldom it did, may be behind a bridge.
-    let slow = |half: usize| evidence.halves_ns[half].is_some_and(|ns| ns > HOST_NS);
+    // An end that has not been seen to answer at once, however seldom it did, may be behind a bridge: a sender answers an ACK
+    // sooner than a receiver data, whose ACK it may delay.
+    let slow = |half: usize, most_ns: i64| evidence.halves_ns[half].is_some_and(|ns| ns > most_ns);
     let doubtful = match best {
-        Point::Sender => slow(1),
-        Point::Receiver => slow(0),
+        Point::Sender => slow(1, OWN_NS),
+        Point::Receiver => slow(0, HOST_NS),
         Point::Middle => false,
     };
     let grade = match (weight(best), kinds, against) {
@@ -210,6 +211,20 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(judged(evidence), (Some(Point::Sender), Grade::Certain));
+    }
+
+    /// Nothing between two hosts need count as a router, and 0.4 ms are longer than a sender takes to answer at its best.
+    #[test]
+    fn a_sender_that_never_answers_at_once_is_a_guess() {
+        for (near_ns, grade) in [(150_000, Grade::Certain), (400_000, Grade::Guess)] {
+            let evidence = Evidence {
+                hops: [Some(0), Some(1)],
+                halves_ns: [Some(40_000_000), Some(near_ns)],
+                often: [true; 2],
+                ..Evidence::default()
+            };
+            assert_eq!(judged(evidence), (Some(Point::Sender), grade), "{near_ns}");
+        }
     }
 
     #[test]

@@ -52,6 +52,12 @@ pub(super) fn halves_of(connection: &Connection, direction: usize) -> [Option<i6
     [least(far, data.rtt.min()), least(near, acks.rtt.min())]
 }
 
+/// The round trip of the handshake: both SYNs were seen once, and answered.
+pub(super) fn handshake_ns(data: &Sender, acks: &Sender) -> Option<i64> {
+    let once = |sender: &Sender| sender.isn.is_some() && sender.totals.syn == 1 && sender.rtt.count > 0;
+    (once(data) && once(acks)).then(|| data.rtt.first_ns.saturating_add(acks.rtt.first_ns))
+}
+
 impl PathReport {
     /// Of a direction.
     pub fn of(connection: &Connection, direction: usize) -> Self {
@@ -79,15 +85,14 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
     let others = path.and_then(|path| path.shared).unwrap_or(0);
     let unqueued = connection.handshake() && others == 0;
     let beside = observation.point == Some(Point::Sender);
-    let mut found = RoundTrip::of(halves, acks.rtt.min(), acks.rtt.count, unqueued, beside);
+    let mut found = RoundTrip::of(halves, &acks.rtt, unqueued, beside);
     found.timed_share = path.and_then(|path| {
         let arrived = path.trains.arrived() as f64;
         (arrived > 0.0).then(|| (path.timed as f64 / arrived).min(1.0))
     });
     if found.toward_receiver.min_ns.is_none() || found.toward_receiver.samples == 0 {
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
-        found.toward_receiver = far;
-        found.base_ns = far.min_ns.zip(found.toward_sender.min_ns).map(|(far, near)| far + near);
+        found = found.with_few(far, handshake_ns(data, acks));
     }
     Some(found)
 }

@@ -1,6 +1,8 @@
 //! The round trip of a path as one point shows it: both halves, and the whole.
 
-use super::half::{Halves, Times};
+use super::half::{HOST_NS, Halves, Times, least_ns};
+use super::histogram::Histogram;
+use crate::tracker::rtt::RttStatistics;
 
 /// One half.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -31,8 +33,10 @@ pub struct RoundTrip {
     /// Share of the data that arrived by ACKs that measured a round trip; `None` before any did. Without SACK, recovery
     /// measures none.
     pub timed_share: Option<f64>,
-    /// Sum of the smallest.
+    /// Smallest whole round trip: of packets that went round one after the other, where any were seen to.
     pub base_ns: Option<i64>,
+    /// Whether the path's own may be less: too few round trips were measured here after the handshake.
+    pub base_at_most: bool,
     /// Median and 95th percentile of the sum.
     pub median_ns: Option<f64>,
     /// See above.
@@ -40,39 +44,32 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// What a path tells, whose other direction measured at least `answered`, of `answers` samples.
+    /// What a path tells, whose other direction measured `answers`.
     ///
     /// `unqueued`: the handshake was seen, and no other connection kept the queue of this one filled. `beside`: the capture
     /// is the sender's, so that the half toward it is none. Elsewhere only echoed timestamps show what the whole took
     /// after the handshake.
-    pub(super) fn of(
-        halves: &Halves,
-        answered: Option<i64>,
-        answers: u64,
-        unqueued: bool,
-        beside: bool,
-    ) -> Self {
-        // A quantile is known to the width of a bucket, the least exactly.
-        let quantiles = |times: &Times, min_ns: Option<i64>| {
-            let of = |part| times.quantile(part).map(|ns| ns.max(min_ns.unwrap_or(0) as f64));
-            (of(0.5), of(0.95))
-        };
+    pub(super) fn of(halves: &Halves, answers: &RttStatistics, unqueued: bool, beside: bool) -> Self {
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
             let (median_ns, p95_ns) = quantiles(times, min_ns);
             let common = unqueued && times.samples >= COMMON;
             let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
             Half { min_ns, median_ns, p95_ns, samples, bound_ns }
         };
-        let near_ns = [halves.near_min_ns(), answered].into_iter().flatten().min();
+        let near_ns = [halves.near_min_ns(), answers.min()].into_iter().flatten().min();
         let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
-        let samples = halves.echoes.saturating_add(u32::try_from(answers).unwrap_or(u32::MAX));
+        let samples = halves.echoes.saturating_add(u32::try_from(answers.count).unwrap_or(u32::MAX));
         let near = half(near_ns, &halves.near, samples);
-        let both = far.min_ns.zip(near.min_ns);
-        let base_ns = both.map(|(far, near)| far + near);
+        let base_ns = far.min_ns.zip(near.min_ns).map(|both| least_ns(both, halves.loop_min_ns()));
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
         let timed = halves.echoes > 0 || (beside && halves.clock.tick_ns > 0);
-        let measured = timed && 2 * halves.unsure < halves.whole.samples;
+        // What the whole took rests on the handshake alone where no echo measured that half since; not if it was too long.
+        let moved = halves.near.samples == 0
+            && near.min_ns.is_some_and(|least_ns| {
+                least_ns > HOST_NS && answers.first_ns as f64 > SHARP.1 * least_ns as f64
+            });
+        let measured = timed && !moved && 2 * halves.unsure < halves.whole.samples;
         // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
         // long as that, and longer than what is left of it here, the whole is not known.
         let tick_ns = if beside { 0.0 } else { halves.clock.tick_ns as f64 };
@@ -80,12 +77,17 @@ impl RoundTrip {
             let echoed = halves.near.quantile(part).zip(far_ns).map(|(near_ns, far_ns)| near_ns + far_ns);
             ns >= SHARP.0 * tick_ns || echoed.is_some_and(|most_ns| most_ns <= SHARP.1 * ns)
         };
+        // By the clock of its data, the sender's own waits may be counted for what they were not; no echo took them.
+        let echoed = |ns: f64, far_ns: Option<f64>, part: f64| {
+            let near_ns = halves.near.quantile(part).filter(|_| halves.near.samples >= COMMON);
+            near_ns.zip(far_ns).map_or(ns, |(near_ns, far_ns)| ns.min(near_ns + far_ns))
+        };
         let (median_ns, p95_ns) = match base_ns {
             Some(_) if measured => match quantiles(&halves.whole, base_ns) {
                 (Some(median_ns), Some(p95_ns))
                     if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
                 {
-                    (Some(median_ns), Some(p95_ns))
+                    (Some(median_ns), Some(echoed(p95_ns, far.p95_ns, 1.0)))
                 }
                 _ => (None, None),
             },
@@ -99,16 +101,39 @@ impl RoundTrip {
             toward_receiver: far,
             toward_sender: near,
             by_echo: halves.echoes > 0,
-            by_answer: answers > 0,
+            by_answer: answers.count > 0,
             timed_share: None,
             base_ns,
+            base_at_most: base_ns.is_some() && at_most(near.min_ns, halves.near.samples),
             median_ns,
             p95_ns,
         }
     }
 }
 
+/// Median and 95th percentile: a quantile is known to the width of a bucket, the least exactly.
+fn quantiles<const BUCKETS: usize>(
+    times: &Histogram<10, BUCKETS>,
+    min_ns: Option<i64>,
+) -> (Option<f64>, Option<f64>) {
+    let of = |part| times.quantile(part).map(|ns| ns.max(min_ns.unwrap_or(0) as f64));
+    (of(0.5), of(0.95))
+}
+
+/// Whether it is but an upper bound: away from the sender, whose half was seldom measured (the handshake may have been late,
+/// and what the sender sent later may have waited for its application).
+fn at_most(near_ns: Option<i64>, samples: u32) -> bool {
+    near_ns > Some(HOST_NS) && samples < COMMON
+}
+
 impl RoundTrip {
+    /// The half toward the receiver of so few segments that nothing but their ACKs is known, and the round trip of the handshake.
+    pub(super) fn with_few(self, far: Half, handshake_ns: Option<i64>) -> Self {
+        let base_ns = far.min_ns.zip(self.toward_sender.min_ns).map(|both| least_ns(both, handshake_ns));
+        let base_at_most = base_ns.is_some() && at_most(self.toward_sender.min_ns, 0);
+        RoundTrip { toward_receiver: far, base_ns, base_at_most, ..self }
+    }
+
     /// A half of which only the smallest is known.
     pub(super) fn of_least(min_ns: Option<i64>, samples: u64) -> Half {
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);

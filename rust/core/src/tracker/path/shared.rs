@@ -136,7 +136,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         segment_bytes: path.payload as f64 / f64::from(path.segments.max(1)),
         hosts,
         base_us: path.halves.base_ns() as f64 / 1000.0,
-        base_ns: path.halves.far_min_ns().zip(path.halves.near_min_ns()).map_or(0, |(far, near)| far + near),
+        base_ns: path.halves.least_ns().unwrap_or(0),
         series: path.series.clone(),
     })
 }

@@ -304,6 +304,76 @@ fn an_ack_that_was_overtaken_makes_no_other_newer() {
     assert_eq!(told.toward_sender.min_ns, Some(50 * MS));
 }
 
+/// Round trips one after the other, past a point with jitter on both sides: each takes so long to the receiver and back, and
+/// then to the sender and back, nanoseconds; the first is the handshake. Every data segment, of so many bytes, echoes the ACK
+/// before it, and ends a write if it is short.
+fn rounds(mut halves: impl Iterator<Item = (i64, i64)>, size: u32) -> RoundTrip {
+    let mut talk = Talk::new(7);
+    let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+    let stamp = |t_ns: i64| (t_ns / 1000) as u32;
+    let (far_ns, near_ns) = halves.next().expect("a handshake");
+    let mut t_ns = far_ns + near_ns;
+    for (at_ns, from_a, flag) in
+        [(0, true, flags::SYN), (far_ns, false, flags::SYN | flags::ACK), (t_ns, true, flags::ACK)]
+    {
+        let mut segment = talk.blank(0, from_a);
+        (segment.t_ns, segment.flags) = (at_ns, flag);
+        segment.seq = if from_a { isn_a + u32::from(flag == flags::ACK) } else { isn_b };
+        segment.ack = if from_a { isn_b + 1 } else { isn_a + 1 };
+        segment.options.timestamps = Some((stamp(at_ns), if from_a { stamp(far_ns) } else { 0 }));
+        segment.options.mss = (flag != flags::ACK).then_some(1012);
+        talk.tracker.segment(&segment);
+    }
+    let mut echo = stamp(far_ns);
+    for (place, (far_ns, near_ns)) in halves.enumerate() {
+        let seq = isn_a + 1 + size * place as u32;
+        let mut data = talk.blank(0, true);
+        (data.t_ns, data.seq, data.ack) = (t_ns, seq, isn_b + 1);
+        (data.length, data.ip_length) = (size, size + 52);
+        data.options.timestamps = Some((stamp(t_ns), echo));
+        data.flags = if size < 1000 { flags::ACK | flags::PSH } else { flags::ACK };
+        talk.tracker.segment(&data);
+        t_ns += far_ns;
+        echo = stamp(t_ns);
+        let mut ack = talk.blank(0, false);
+        (ack.t_ns, ack.seq, ack.ack) = (t_ns, isn_b + 1, seq + size);
+        ack.options.timestamps = Some((echo, data.options.timestamps.expect("its own").0));
+        talk.tracker.segment(&ack);
+        t_ns += near_ns;
+    }
+    let (connections, _) = talk.done();
+    PathReport::of(&connections[0], 0).round_trip.expect("ACKs")
+}
+
+/// The halves are at their best at different times: none of the round trips took their sum.
+#[test]
+fn the_smallest_round_trip_is_one_that_packets_made() {
+    let late = |place: i64| if place < 60 { (3 * MS, 9 * MS) } else { (9 * MS, 3 * MS) };
+    let told = rounds((0..120).map(late), 1000);
+    assert_eq!([told.toward_receiver.min_ns, told.toward_sender.min_ns], [Some(3 * MS); 2]);
+    assert_eq!((told.base_ns, told.base_at_most), (Some(12 * MS), false));
+    // An ACK of its last data and the data that it releases go round, too: 2 and 3 ms.
+    let turned =
+        rounds((0..120).map(|place| if place == 60 { (9 * MS, 2 * MS) } else { (3 * MS, 9 * MS) }), 1000);
+    assert_eq!(turned.base_ns, Some(5 * MS));
+    // Next to an end, its half is as good as none.
+    let beside = rounds((0..120).map(|place| (20 * MS, if place == 7 { 10_000 } else { 400_000 })), 1000);
+    assert_eq!((beside.base_ns, beside.base_at_most), (Some(20 * MS + 10_000), false));
+}
+
+/// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
+#[test]
+fn a_handshake_and_pauses_do_not_show_the_least() {
+    let paused = |place: i64| if place == 0 { (2 * MS, 15 * MS) } else { (3 * MS, 105 * MS - place * 1000) };
+    let told = rounds((0..60).map(paused), 700);
+    assert_eq!((told.base_ns, told.base_at_most), (Some(17 * MS), true));
+    // Nor is what the whole took known, where the handshake proves to have been late.
+    assert!(told.median_ns.is_some());
+    let sooner = |place: i64| if place == 40 { (3 * MS, 6 * MS) } else { paused(place) };
+    let told = rounds((0..60).map(sooner), 700);
+    assert_eq!((told.base_ns, told.base_at_most, told.median_ns), (Some(9 * MS), true, None));
+}
+
 /// Data that was sent and passes at these times and echoes an ACK of another, next to its sender; each is acknowledged 50 us
 /// later. The clocks of both hosts tick in milliseconds.
 fn stamped(data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {

@@ -49,7 +49,7 @@ impl Sender {
         self.moved(segment.t_ns, ack);
         self.note_ack(segment, true);
         if self.books.is_some() && (segment.length == 0 || self.history.is_none()) {
-            self.note_ask(segment.t_ns);
+            self.note_ask(segment);
         }
         AckOutcome { kind: AckKind::Advance, rtt_ns, by_sack: false }
     }
@@ -132,7 +132,7 @@ impl Sender {
                 self.repeats_ack(t_ns);
             }
             if segment.length == 0 && !matches!(outcome.kind, AckKind::Old | AckKind::WindowUpdate) {
-                self.note_ask(t_ns);
+                self.note_ask(segment);
             }
         }
         if self.probe_out && ack >= self.probe_high {

@@ -42,6 +42,11 @@ impl Repetitions {
         self.kept.get_mut(number)
     }
 
+    /// The row of a packet among the latest, if it is kept.
+    pub fn latest_mut(&mut self, record: u64) -> Option<&mut Retransmission> {
+        self.kept.iter_mut().rev().take(LATEST).find(|row| row.record == record)
+    }
+
     /// The rows that are kept: all, or the first.
     pub fn kept(&self) -> &[Retransmission] {
         &self.kept
@@ -70,6 +75,11 @@ impl Arrivals {
         }
         self.kept.push(row);
         self.first + self.kept.len() as u32 - 1
+    }
+
+    /// The number of the next one.
+    pub fn next(&self) -> u32 {
+        self.first + self.kept.len() as u32
     }
 
     /// The row of one.

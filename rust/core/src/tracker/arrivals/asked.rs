@@ -3,20 +3,64 @@
 
 use super::books::Books;
 use super::judge::DUPACK_THRESHOLD;
+use crate::segment::Segment;
 use crate::tracker::sender::Sender;
 use std::collections::VecDeque;
 
 /// Acknowledgment numbers remembered.
 const ACKS: usize = 128;
 
-/// An acknowledgment number that passed.
+/// An acknowledgment number that passed. Small, as each ACK leaves one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Asked {
     ack: i64,
+    /// When it first passed, with which TSval (if it is stamped).
+    t_ns: i64,
+    ts_val: u32,
+    /// How much later it had come again often enough to ask for a retransmission, microseconds ([`NOT_YET`] before that), and
+    /// with which TSval.
+    called_us: u32,
+    called_val: u32,
     /// How often it came again.
-    repeats: u32,
-    /// When it had come again often enough to ask for a retransmission.
-    called_ns: Option<i64>,
+    repeats: u8,
+    stamped: bool,
+}
+
+/// No call: of none that comes later than this anything is asked.
+const NOT_YET: u32 = u32::MAX;
+
+/// What the sender can have heard when it sent a segment: what passed here before a time; or, as the segment echoes the
+/// last that it had received (RFC 7323 section 4.3), what is not younger than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub until_ns: i64,
+    pub ts_ecr: Option<u32>,
+}
+
+impl Heard {
+    fn includes(&self, t_ns: i64, ts_val: u32, stamped: bool) -> bool {
+        match self.ts_ecr.filter(|echoed| stamped && *echoed != ts_val) {
+            Some(echoed) => (echoed.wrapping_sub(ts_val) as i32) > 0,
+            None => t_ns <= self.until_ns,
+        }
+    }
+}
+
+impl Asked {
+    /// It came again.
+    fn repeat(&mut self, t_ns: i64, ts_val: u32) {
+        self.repeats = self.repeats.saturating_add(1);
+        if self.repeats >= DUPACK_THRESHOLD as u8 && self.called_us == NOT_YET {
+            let after_us = t_ns.saturating_sub(self.t_ns).max(0) / 1000;
+            (self.called_us, self.called_val) = (u32::try_from(after_us).unwrap_or(NOT_YET), ts_val);
+        }
+    }
+
+    /// When it called for a retransmission, if its sender had heard that.
+    fn called(&self, heard: &Heard) -> Option<i64> {
+        let t_ns = self.t_ns.saturating_add(i64::from(self.called_us) * 1000);
+        (self.called_us != NOT_YET && heard.includes(t_ns, self.called_val, self.stamped)).then_some(t_ns)
+    }
 }
 
 /// Acknowledgment numbers that passed lately, in their order.
@@ -31,37 +75,36 @@ pub(super) enum Request {
     Unknown,
     /// No ACK ever asked for it: it was not the first that was missing.
     Never,
-    /// An ACK did; with its duplicates, if they were enough to call for it by then.
-    Made { called: bool },
+    /// An ACK did, or with its duplicates called for it: when, and whether these were enough by then.
+    Made { t_ns: i64, called: bool },
 }
 
 impl Asks {
-    fn note(&mut self, t_ns: i64, ack: i64) {
+    fn note(&mut self, segment: &Segment, ack: i64) {
+        let (t_ns, stamp) = (segment.t_ns, segment.options.timestamps);
+        let ts_val = stamp.map_or(0, |(val, _)| val);
         match self.0.back_mut() {
             Some(last) if ack < last.ack => {}
-            Some(last) if ack == last.ack => {
-                last.repeats = last.repeats.saturating_add(1);
-                if last.repeats >= DUPACK_THRESHOLD as u32 {
-                    last.called_ns.get_or_insert(t_ns);
-                }
-            }
+            Some(last) if ack == last.ack => last.repeat(t_ns, ts_val),
             _ => {
                 if self.0.len() >= ACKS {
                     self.0.pop_front();
                 }
-                self.0.push_back(Asked { ack, repeats: 0, called_ns: None });
+                let (called_us, called_val, repeats, stamped) = (NOT_YET, 0, 0, stamp.is_some());
+                self.0.push_back(Asked { ack, t_ns, ts_val, called_us, called_val, repeats, stamped });
             }
         }
     }
 
-    fn request(&self, seq: i64, until_ns: i64) -> Request {
+    fn request(&self, seq: i64, heard: &Heard) -> Request {
         if self.0.front().is_none_or(|first| seq < first.ack) {
             return Request::Unknown;
         }
         let place = self.0.partition_point(|asked| asked.ack < seq);
         match self.0.get(place) {
-            Some(asked) if asked.ack == seq => {
-                Request::Made { called: asked.called_ns.is_some_and(|called_ns| called_ns <= until_ns) }
+            Some(asked) if asked.ack == seq && heard.includes(asked.t_ns, asked.ts_val, asked.stamped) => {
+                let called_ns = asked.called(heard);
+                Request::Made { t_ns: called_ns.unwrap_or(asked.t_ns), called: called_ns.is_some() }
             }
             _ => Request::Never,
         }
@@ -69,19 +112,19 @@ impl Asks {
 }
 
 impl Books {
-    /// What ACKs had said of a sequence number until then.
-    pub(super) fn request(&self, seq: i64, until_ns: i64) -> Request {
-        self.asks.request(seq, until_ns)
+    /// What ACKs had said of a sequence number by then.
+    pub(super) fn request(&self, seq: i64, heard: &Heard) -> Request {
+        self.asks.request(seq, heard)
     }
 }
 
 impl Sender {
     /// An ACK without data passed, after what it acknowledges was noted.
     #[inline(never)]
-    pub(in crate::tracker) fn note_ask(&mut self, t_ns: i64) {
+    pub(in crate::tracker) fn note_ask(&mut self, segment: &Segment) {
         let (una, sack) = (self.snd_una, self.sack_permitted);
         if let Some(books) = self.books.as_mut().filter(|_| !sack) {
-            books.asks.note(t_ns, una);
+            books.asks.note(segment, una);
         }
     }
 }

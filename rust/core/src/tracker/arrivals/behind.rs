@@ -18,7 +18,7 @@ const DOUBTS: usize = 1024;
 const SOON: i64 = 3;
 
 /// RTTs of which the shortest is taken for that of the path.
-const SAMPLES: u64 = 10;
+pub(super) const SAMPLES: u64 = 10;
 
 /// Segments that a delayed ACK acknowledges at most (RFC 5681 section 4.2).
 const DELAYED: usize = 2;

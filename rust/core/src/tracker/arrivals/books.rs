@@ -98,12 +98,18 @@ pub struct Books {
     pub(super) beyond: Beyond,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// Up to where data was sent again since a timer expired.
+    pub(super) again_up_to: i64,
     /// What called for retransmissions lately.
     pub(super) calls: VecDeque<Call>,
     /// What ACKs asked for lately, where there is no SACK.
     pub(super) asks: Asks,
     /// Segments that were overtaken: for less than half of what a retransmission takes, and for longer.
     pub(super) overtaken: [u64; 2],
+    /// A retransmission that a timer may have sent, if slow start follows; and the shortest time after which one was sent that
+    /// ACKs had asked for.
+    pub(super) doubted: Option<u32>,
+    pub(super) quickest_ns: Option<i64>,
     /// What shows how soon a retransmission passes here.
     pub(super) responses: Responses,
     /// What may have been lost behind this point.

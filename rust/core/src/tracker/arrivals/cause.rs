@@ -1,8 +1,10 @@
 //! Why a segment was sent again, as far as it shows at a distance: what called for it passed here a round trip before.
 
-use super::asked::Request;
+use super::asked::{Heard, Request};
+use super::behind::SAMPLES;
 use super::books::Books;
 use super::judge::{DUPACK_THRESHOLD, TIMER_NS};
+use super::response::AT_ONCE;
 use super::verdict::ArrivalVerdict;
 use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
@@ -12,6 +14,10 @@ use crate::tracker::sender::Sender;
 const DISTANT_NS: i64 = 5_000_000;
 /// Ticks of a sender's clock from which on its pace is known.
 const TICKS: i64 = 100;
+/// Arrivals since a timer expired, at most, after which slow start shows.
+const TURNED: u32 = 16;
+/// Longer than any round trip.
+const NEVER_NS: i64 = i64::MAX / 2;
 
 /// What called for retransmissions when it passed here: duplicate ACKs, or SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +39,8 @@ pub(super) struct Surroundings {
     called: bool,
     /// Smallest round trip; a probe goes out after two of the usual (RFC 8985 section 7.2).
     round_trip_ns: i64,
-    /// It is the first that is not acknowledged, and a timer has passed since it was sent again.
-    overdue: bool,
-    /// Without SACK, fast recovery does not send this: it goes back to what was sent before a timeout.
-    goes_back: bool,
+    /// What ACKs asked for, without SACK.
+    asking: Asking,
     /// It goes on where all that was seen ended, and its first copy never came by.
     in_order: bool,
     /// One segment at most: a probe is no more.
@@ -45,30 +49,55 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     pub(super) fn of(sender: &Sender, segment: &Segment, seq: i64, peer: &Sender) -> Self {
-        let before_ns = peer.rtt.min().unwrap_or(0);
+        let near = sender.path.as_ref().and_then(|path| path.near_ns());
+        let (least_ns, now_ns) = near.unwrap_or((NEVER_NS, NEVER_NS));
+        let before_ns = peer.rtt.min().unwrap_or(0).min(least_ns);
         let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
         // Where no ACK was ever captured, nobody knows what the sender had received.
         let heard_ns = since_ns(sender.last_in_ns).saturating_sub(before_ns);
-        let sent_ns = sender
-            .silence_by_clock(segment)
-            .unwrap_or(since_ns(sender.last_out_ns).saturating_sub(before_ns));
+        let quiet_ns = match sender.silence_by_clock(segment) {
+            // It echoes what the data before echoed: nothing had come to its sender in between (RFC 7323 section 4.3).
+            Some(sent_ns) if sent_ns > heard_ns && sender.echoes_the_same(segment) => sent_ns,
+            Some(sent_ns) => heard_ns.min(sent_ns),
+            None => heard_ns.min(since_ns(sender.last_out_ns).saturating_sub(before_ns)),
+        };
         let now = sender.dupacks >= DUPACK_THRESHOLD as u32
             || sender.sacked.highest().is_some_and(|high| high > seq);
         let until_ns = segment.t_ns.saturating_sub(before_ns / 10 * 9);
-        let request = sender.request_for(seq, until_ns);
-        let made = matches!(request, Request::Made { called: true });
+        let asking = if sender.sack_permitted {
+            Asking::default()
+        } else {
+            sender.asking(segment, seq, (before_ns, now_ns), peer)
+        };
         Surroundings {
             seq,
             end: seq + i64::from(segment.length),
-            quiet_ns: heard_ns.min(sent_ns),
-            called: now || made || sender.was_called_for(seq, until_ns),
-            overdue: sender.is_overdue(segment.t_ns, seq),
-            goes_back: !sender.sack_permitted && (seq > sender.snd_una || request == Request::Never),
+            quiet_ns,
+            called: now || asking.made || sender.was_called_for(seq, until_ns),
+            asking,
             in_order: false,
             single: sender.wire_segments(segment.length) == 1,
             round_trip_ns: before_ns.saturating_add(sender.rtt.min().unwrap_or(0)),
         }
     }
+}
+
+/// Without SACK: what ACKs asked for, which fast recovery sends alone (RFC 6582), and when.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asking {
+    /// Enough duplicate ACKs asked for it, which the sender had heard.
+    made: bool,
+    /// It is the first that is not acknowledged, and a timer has passed since it was sent again; or nothing else was sent again
+    /// since.
+    overdue: bool,
+    /// Fast recovery does not send this: it goes back to what was sent before a timeout.
+    goes_back: bool,
+    /// How long ago it was asked for, if it is the first that is not acknowledged.
+    answer_ns: Option<i64>,
+    /// The sender had been asked for it for longer than a timer before it sent this.
+    ignored: bool,
+    /// The same, unless a queue held it: without timestamps that does not show.
+    doubtful: bool,
 }
 
 impl Surroundings {
@@ -94,6 +123,20 @@ impl Sender {
         (silent + 1).checked_mul(last_ns.saturating_sub(first_ns) / ticks)
     }
 
+    /// How long after something had passed here the sender sent this, by its own clock since the segment before: a round trip
+    /// to it and back is in it. `None` without timestamps, and while the pace of the clock is not known.
+    fn waited_by_clock(&self, segment: &Segment, since_ns: i64) -> Option<i64> {
+        let (ts_val, _) = segment.options.timestamps?;
+        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
+        let ticks = i64::from(last.wrapping_sub(first) as i32);
+        if ticks < TICKS || last_ns <= first_ns {
+            return None;
+        }
+        let after = i64::from(ts_val.wrapping_sub(last) as i32);
+        let after_ns = after.checked_mul(last_ns.saturating_sub(first_ns) / ticks)?;
+        Some(last_ns.saturating_sub(since_ns).saturating_add(after_ns))
+    }
+
     /// Whether something called for it until then, although it may have come since.
     pub(super) fn was_called_for(&self, seq: i64, until_ns: i64) -> bool {
         let Some(books) = &self.books else { return false };
@@ -107,8 +150,9 @@ impl Sender {
 
     /// Whether only a timer can repeat the first segment that is not acknowledged (RFC 6582): without SACK no ACK tells
     /// that what was sent again is lost again.
-    fn is_overdue(&self, t_ns: i64, seq: i64) -> bool {
-        if self.sack_permitted || seq != self.snd_una {
+    fn is_overdue(&self, t_ns: i64, seq: i64, before_ns: i64) -> bool {
+        let advanced_ns = self.totals.last_advance_ns.unwrap_or(i64::MIN / 2).saturating_add(before_ns);
+        if self.sack_permitted || seq != self.snd_una || t_ns.saturating_sub(advanced_ns) < TIMER_NS {
             return false;
         }
         let twice = self.outstanding.at(seq).filter(|run| run.transmissions > 1).map(|run| run.last_ns);
@@ -116,10 +160,52 @@ impl Sender {
         again_ns.is_some_and(|last_ns| t_ns.saturating_sub(last_ns) >= TIMER_NS)
     }
 
-    /// What ACKs asked for until then, where there is no SACK.
-    fn request_for(&self, seq: i64, until_ns: i64) -> Request {
-        let books = self.books.as_ref().filter(|_| !self.sack_permitted);
-        books.map_or(Request::Unknown, |books| books.request(seq, until_ns))
+    /// Without SACK, nothing but a timer repeats what was sent again last, however soon it passes behind that.
+    fn is_sent_twice_in_turn(&self, seq: i64) -> bool {
+        let last = self.books.as_ref().and_then(|books| books.arrivals.backwards().next());
+        !self.sack_permitted
+            && last.is_some_and(|(_, row)| row.verdict == ArrivalVerdict::Retransmission && row.seq == seq)
+    }
+
+    /// What ACKs had asked for where there is no SACK; the round trip to the sender and back took `least_ns` at its best, and
+    /// takes `now_ns`.
+    #[inline(never)]
+    fn asking(&self, segment: &Segment, seq: i64, (least_ns, now_ns): (i64, i64), peer: &Sender) -> Asking {
+        let head = seq == self.snd_una;
+        let overdue = self.is_overdue(segment.t_ns, seq, least_ns) || self.is_sent_twice_in_turn(seq);
+        let Some(books) = &self.books else {
+            return Asking { overdue, goes_back: seq > self.snd_una, ..Asking::default() };
+        };
+        let ts_ecr = segment.options.timestamps.map(|(_, ecr)| ecr);
+        let sure = ts_ecr.is_some() || peer.rtt.count >= SAMPLES;
+        let soon_ns = match books.quickest_ns {
+            _ if sure => least_ns / 2,
+            quickest_ns => least_ns.min(quickest_ns.unwrap_or(least_ns)) / AT_ONCE,
+        };
+        let heard = Heard { until_ns: segment.t_ns.saturating_sub(soon_ns), ts_ecr };
+        let (asked_ns, made, never) = match books.request(seq, &heard) {
+            Request::Made { t_ns, called } => (Some(t_ns).filter(|_| head), called, false),
+            Request::Never => (None, false, true),
+            Request::Unknown => (None, false, false),
+        };
+        let answer_ns = asked_ns.map(|asked_ns| segment.t_ns.saturating_sub(asked_ns));
+        let late = answer_ns.is_some_and(|answer_ns| answer_ns - least_ns >= TIMER_NS);
+        let waited_ns =
+            asked_ns.filter(|_| late).and_then(|asked_ns| self.waited_by_clock(segment, asked_ns));
+        Asking {
+            made,
+            overdue,
+            goes_back: seq > self.snd_una || never,
+            answer_ns,
+            ignored: waited_ns.is_some_and(|waited_ns| waited_ns - now_ns >= TIMER_NS),
+            doubtful: late && ts_ecr.is_none(),
+        }
+    }
+
+    /// Whether a segment echoes the same as the data before.
+    fn echoes_the_same(&self, segment: &Segment) -> bool {
+        let echo = self.path.as_ref().and_then(|path| path.last_echo());
+        echo.is_some() && echo == segment.options.timestamps.map(|(_, ecr)| ecr)
     }
 
     /// Duplicate ACKs or SACK pass that call for retransmissions.
@@ -135,7 +221,8 @@ impl Sender {
 
     /// Whether the sender's own state, as it shows here, is not what it was when it sent what passes.
     pub(in crate::tracker) fn is_distant(&self, seq: i64, peer: &Sender) -> bool {
-        seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= DISTANT_NS)
+        let far_ns = if self.sack_permitted { DISTANT_NS } else { DISTANT_NS / 5 };
+        seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= far_ns)
     }
 
     /// The cause, and what it makes of the recovery under way.
@@ -156,9 +243,13 @@ impl Sender {
             _ if timer && sack && !at.called && recovery.is_none() && last && at.seq > snd_una => {
                 Cause::TailLossProbe
             }
-            _ if timer || at.overdue => Cause::Timeout,
+            _ if timer || at.asking.overdue => Cause::Timeout,
+            Some((_, true)) if at.asking.ignored && at.asking.made => Cause::Timeout,
+            // Slow start has passed it: it was sent again already.
+            Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to => Cause::Timeout,
             Some((_, true)) => Cause::SlowStart,
-            Some((_, false)) if at.goes_back => Cause::SlowStart,
+            _ if at.asking.ignored => Cause::Timeout,
+            Some((_, false)) if at.asking.goes_back => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             None if at.called => Cause::Fast,
             None if sack && last && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
@@ -166,12 +257,43 @@ impl Sender {
         };
         let up_to = snd_max.max(at.end);
         books.recovery = match cause {
-            Cause::Timeout | Cause::SlowStart => Some((up_to, true)),
+            // What is sent after the timer expired is no part of it.
+            Cause::SlowStart if !sack => Some(match recovery {
+                Some((before, true)) => (before.max(at.end), true),
+                _ => (up_to, true),
+            }),
+            Cause::SlowStart | Cause::Timeout => Some((up_to, true)),
             Cause::Fast if recovery.is_none() => Some((up_to, false)),
             _ if at.in_order => recovery.map(|(before, timer)| (before.max(up_to), timer)),
             _ => recovery,
         };
+        let passed = if cause == Cause::Timeout { i64::MIN } else { books.again_up_to };
+        books.again_up_to = passed.max(at.end);
+        match cause {
+            Cause::Fast => {
+                books.quickest_ns = books.quickest_ns.into_iter().chain(at.asking.answer_ns).min();
+                if at.asking.doubtful {
+                    books.doubted = Some(books.arrivals.next());
+                }
+            }
+            Cause::SlowStart if recovery.is_some_and(|(_, timer)| !timer) => self.turn_to_slow_start(),
+            _ => books.doubted = None,
+        }
         cause
+    }
+
+    /// Slow start shows in what was taken for fast recovery: the timer had expired. If one segment came long after it had
+    /// been asked for, it was that one, and what came since belongs to slow start.
+    #[cold]
+    fn turn_to_slow_start(&mut self) {
+        let Some(first) = self.books.as_mut().and_then(|books| books.doubted.take()) else { return };
+        let last = self.books.as_ref().map_or(first, |books| books.arrivals.next());
+        if last - first > TURNED {
+            return;
+        }
+        for place in first..last {
+            self.correct_cause(place, if place == first { Cause::Timeout } else { Cause::SlowStart });
+        }
     }
 
     /// Whether identifications that are left out are those of data that was lost: where ACKs take numbers too, they say little of
@@ -219,7 +341,9 @@ impl Sender {
         let into_gaps = if below > 0 { self.ids.packets_of(below, timestamps) } else { 0 };
         let attempts = i64::from((at.quiet_ns.max(0) / TIMER_NS + 1).ilog2());
         let by_timer = if attempts > 0 { attempts - 1 + i64::from(self.sack_permitted) } else { 0 };
-        let new = (left_out - into_gaps - by_timer).max(i64::from(in_order));
+        // It had been called for: a fast retransmission of it was lost, too.
+        let fast = i64::from(!self.sack_permitted && at.called && attempts > 0);
+        let new = (left_out - into_gaps - by_timer - fast).max(i64::from(in_order));
         // What the sender's own queue refuses takes numbers too, and is sent later as if for the first time; but never
         // leaves a hole behind. Only where holes are as many is a number that is missing taken for lost.
         if let Some(books) = &mut self.books

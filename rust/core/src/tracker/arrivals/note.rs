@@ -26,6 +26,7 @@ impl Sender {
     }
 
     /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
+    #[inline(always)]
     pub(super) fn found(&mut self, segment: &Segment, step: Step) -> bool {
         let packets = self.ids.packets(segment);
         let Step::Behind(id) = step else { return false };
@@ -248,6 +249,10 @@ impl Sender {
         peer: &Sender,
     ) -> (Cause, Cause) {
         let distant = self.is_distant(seq, peer);
+        // Whatever else it is, after a timeout nothing but slow start sends it again.
+        let after_timeout = distant && !self.sack_permitted && found.0 == Cause::Fast;
+        let recovery = self.books.as_ref().and_then(|books| books.recovery).filter(|_| after_timeout);
+        let slow_start = recovery.is_some_and(|(up_to, timer)| timer && seq < up_to);
         let rows = self.books.as_mut().map(|books| &mut books.arrivals);
         let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record)
         else {
@@ -257,6 +262,7 @@ impl Sender {
         if !unknown(row.cause) && (distant || unknown(found.0)) {
             return (row.cause, Cause::None);
         }
+        let found = if slow_start { (Cause::SlowStart, Cause::None) } else { found };
         if !unknown(found.0) {
             row.cause = found.0;
         }
@@ -286,6 +292,28 @@ impl Sender {
         if verdict == ArrivalVerdict::Retransmission && row.fresh {
             books.counts.inferred[cause as usize] += u64::from(row.segments);
             books.counts.upstream += u64::from(row.segments);
+        }
+    }
+
+    /// The cause of an earlier retransmission put right by what followed.
+    pub(super) fn correct_cause(&mut self, place: u32, cause: Cause) {
+        let Some(row) = self.books.as_mut().and_then(|books| books.arrivals.get_mut(place)) else { return };
+        if row.verdict != ArrivalVerdict::Retransmission || row.cause != Cause::Fast {
+            return;
+        }
+        row.cause = cause;
+        let (record, fresh, segments) = (row.record, row.fresh, u64::from(row.segments));
+        let counts = match &mut self.books {
+            Some(books) if fresh => &mut books.counts.inferred,
+            _ => &mut self.totals.retransmissions,
+        };
+        counts[Cause::Fast as usize] = counts[Cause::Fast as usize].saturating_sub(segments);
+        counts[cause as usize] += segments;
+        if !fresh {
+            if let Some(row) = self.retransmissions.latest_mut(record) {
+                row.cause = cause;
+            }
+            self.history.get_or_insert_default().corrections.push((record, cause));
         }
     }
 }

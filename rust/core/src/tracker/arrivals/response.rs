@@ -21,7 +21,7 @@ const AWAITED: usize = 16;
 /// Gaps without a second copy that show a measured RTT to be too long.
 const ENOUGH: usize = 2;
 /// Sooner than this part of the measured RTT nothing is answered, however wrong that is.
-const AT_ONCE: i64 = 8;
+pub(super) const AT_ONCE: i64 = 8;
 /// A second copy takes no more than so many of the measured RTTs: queues grow.
 const PATIENCE: i64 = 3;
 

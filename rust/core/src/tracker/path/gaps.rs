@@ -463,6 +463,11 @@ impl Gaps {
         1.0 - self.spent_ns[Wait::Network as usize] as f64 / all_ns.max(1.0)
     }
 
+    /// TSecr of the last data segment.
+    pub fn last_echo(&self) -> Option<u32> {
+        self.stamped.then_some(self.last_ecr)
+    }
+
     /// Whether the data has timestamps, so that a queue before this point adds to the RTT here.
     pub fn stamped(&self) -> bool {
         self.stamped

@@ -216,6 +216,17 @@ impl Path {
         self.halves.beside_sender()
     }
 
+    /// Smallest round trip toward the sender, and what it takes now, with what waits in a queue before this point, as far as
+    /// echoes tell.
+    pub(super) fn near_ns(&self) -> Option<(i64, i64)> {
+        self.halves.near_min_ns().map(|least_ns| (least_ns, self.halves.near_now_ns().max(least_ns)))
+    }
+
+    /// TSecr of the last data segment.
+    pub(super) fn last_echo(&self) -> Option<u32> {
+        self.gaps.last_echo()
+    }
+
     /// Whether it went on for long enough to be compared with others.
     pub(super) fn comparable(&self) -> bool {
         self.series.bins.len() >= shared::COMMON

@@ -615,3 +615,109 @@ fn an_echo_of_nothing_that_was_sent_is_no_sample() {
     let (connections, _) = talk.done();
     assert!(connections[0].senders[0].rto.srtt_us() < 60_000);
 }
+
+/// Causes of what was sent again, seen before or not.
+fn causes_here(talk: Talk) -> Vec<Cause> {
+    let (connections, _) = talk.done();
+    let again = |row: &&Arrival| row.verdict == ArrivalVerdict::Retransmission;
+    connections[0].senders[0].arrivals().iter().filter(again).map(|row| row.cause).collect()
+}
+
+/// Data that says what its sender had heard.
+fn data_that_heard(talk: &mut Talk, t_ms: i64, ts_val: i64, ts_ecr: i64, seq: i64) {
+    let mut segment = talk.blank(t_ms, true);
+    segment.seq = talk.isn_a.wrapping_add(seq as u32);
+    segment.ack = talk.isn_b.wrapping_add(1);
+    segment.length = 1000;
+    segment.options.timestamps = talk.timestamps.then_some((ts_val as u32, ts_ecr as u32));
+    talk.tracker.segment(&segment);
+}
+
+/// Segments 10 ms apart, each answered at once, but 0 and what is missing besides; new data goes on, until the first is sent
+/// again 460 ms after enough duplicate ACKs had passed: what fast recovery had sent was lost before this point.
+fn first_again_late(talk: &mut Talk, missing: &[i64]) {
+    for place in 1..50 {
+        let t_ms = 1000 + 10 * place;
+        if !missing.contains(&place) {
+            data_that_heard(talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
+            talk.ack(t_ms + 1, 1, &[]);
+        }
+    }
+    data_that_heard(talk, 1500, 1500, 1400, 1);
+}
+
+/// Without SACK, slow start repeats in one round trip what no ACK had named by then: the timer had expired before, although new
+/// data went on.
+#[test]
+fn slow_start_shows_the_timeout_before_it() {
+    let mut talk = between(false, false);
+    first_again_late(&mut talk, &[20, 21]);
+    talk.ack(1501, 20_001, &[]);
+    talk.data(1601, 20_001, 1000);
+    talk.ack(1602, 21_001, &[]);
+    talk.data(1603, 21_001, 1000);
+    assert_eq!(causes_here(talk), [Cause::Timeout, Cause::SlowStart, Cause::SlowStart]);
+}
+
+/// One round trip apart, each named by an ACK that its sender had heard: fast recovery.
+#[test]
+fn what_each_ack_asks_for_is_fast_recovery() {
+    let mut talk = between(false, false);
+    for place in (1..30).filter(|place| ![20, 21].contains(place)) {
+        talk.data(1000 + 10 * place, 1 + 1000 * place, 1000);
+        talk.ack(1001 + 10 * place, 1, &[]);
+    }
+    for (t_ms, seq, ack) in [(1300, 1, 20_001), (1401, 20_001, 21_001), (1502, 21_001, 30_001)] {
+        talk.data(t_ms, seq, 1000);
+        talk.ack(t_ms + 1, ack, &[]);
+    }
+    assert_eq!(causes_here(talk), [Cause::Fast; 3]);
+}
+
+/// With timestamps the sender's clock shows how long it had known: longer than a timer, and no queue held the segment.
+#[test]
+fn what_was_asked_for_long_before_is_a_timeout() {
+    for (timestamps, cause) in [(true, Cause::Timeout), (false, Cause::Fast)] {
+        let mut talk = between(false, timestamps);
+        first_again_late(&mut talk, &[]);
+        assert_eq!(causes_here(talk), [cause]);
+    }
+}
+
+/// After a timeout, what is sent when an ACK of new data comes is slow start, however long ago it was sent before.
+#[test]
+fn behind_a_new_ack_there_is_no_timeout() {
+    let mut talk = between(false, false);
+    (0..6).for_each(|place| talk.data(1000 + place, 1 + 1000 * place, 1000));
+    talk.data(2000, 1, 1000);
+    talk.ack(2020, 1001, &[]);
+    talk.data(2121, 1001, 1000);
+    talk.data(2122, 2001, 1000); // both are lost
+    talk.data(2700, 1001, 1000);
+    talk.ack(2720, 2001, &[]);
+    talk.data(2821, 2001, 1000);
+    let (connections, _) = talk.done();
+    let expected = [Cause::Timeout, Cause::SlowStart, Cause::SlowStart, Cause::Timeout, Cause::SlowStart];
+    assert_eq!(causes_of(&connections[0]), expected);
+    assert_eq!(connections[0].senders[0].timeouts().len(), 2);
+}
+
+/// A path that stands still brings a retransmission together with the data before. Both echo the same, and by their clock
+/// there is a timer between them.
+#[test]
+fn a_timer_shows_by_the_clock_behind_a_pause() {
+    for (apart_ms, cause) in [(230, Cause::Timeout), (20, Cause::Unknown)] {
+        let mut talk = between(false, true);
+        for place in 0..20 {
+            let t_ms = 1000 + 10 * place;
+            data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
+            talk.ack(t_ms + 20, 1001 + 1000 * place, &[]);
+        }
+        // Sent at 1200, on their way until 2500.
+        data_that_heard(&mut talk, 2500, 1200, 1100, 20_001);
+        data_that_heard(&mut talk, 2500, 1200, 1100, 21_001);
+        talk.ack(2500, 21_001, &[]);
+        data_that_heard(&mut talk, 2500, 1200 + apart_ms, 1100, 20_001);
+        assert_eq!(causes_here(talk), [cause]);
+    }
+}

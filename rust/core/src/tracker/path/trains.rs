@@ -31,7 +31,7 @@ pub(super) struct Trains {
     last_ns: i64,
     longest_ns: i64,
     behind_ns: i64,
-    /// When the last ACK came, also one that brought nothing new, and the longest time in which none did.
+    /// Without SACK: when the last ACK came, also one that brought nothing new, and the longest time in which none did.
     heard_ns: i64,
     silence_ns: i64,
     /// Time of the receiver's window when it began, and how many round trips had been measured.
@@ -39,7 +39,7 @@ pub(super) struct Trains {
     samples: u32,
     /// Whether SACK was agreed on.
     pub sack: bool,
-    /// All that had arrived, what was acknowledged of it, and duplicate ACKs since then.
+    /// All that had arrived; without SACK, what was acknowledged of it, and duplicate ACKs since then.
     arrived: i64,
     acked: i64,
     duplicates: u32,
@@ -85,8 +85,17 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk.time(heard_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, silence_ns, window_ns, samples, sack, arrived, acked, duplicates);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, window_ns, samples, sack, arrived);
+        // Without a duplicate ACK, they follow from what advanced.
+        let follow = (*last_ns, *longest_ns, *arrived, 0);
+        let mut alike = *sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow;
+        alike.walk(walk);
+        if !alike {
+            walk.time(heard_ns);
+            walk_over!(walk: silence_ns, acked, duplicates);
+        } else if W::READS {
+            (*heard_ns, *silence_ns, *acked, *duplicates) = if *sack { (0, 0, 0, 0) } else { follow };
+        }
         walk_over!(walk: all_ns, queued_ns, even_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
@@ -108,9 +117,12 @@ impl Trains {
     /// for each ACK that fills a hole below those: the link brought it, even if it had been there before.
     #[inline(always)]
     pub fn arrived_by(&mut self, known: i64, duplicates: u32, unit: i64, sent: i64) -> i64 {
+        if self.sack {
+            return known;
+        }
         let one_more = duplicates > self.duplicates || known > self.acked;
         (self.acked, self.duplicates) = (known, duplicates);
-        let behind = !self.sack && (duplicates > 0 || known < self.arrived);
+        let behind = duplicates > 0 || known < self.arrived;
         if behind && one_more { known.max((self.arrived + unit).min(sent)) } else { known }
     }
 
@@ -129,8 +141,10 @@ impl Trains {
         halves: &Halves,
         window_ns: i64,
     ) -> i64 {
-        self.silence_ns = self.silence_ns.max(t_ns.saturating_sub(self.heard_ns));
-        self.heard_ns = t_ns;
+        if !self.sack {
+            self.silence_ns = self.silence_ns.max(t_ns.saturating_sub(self.heard_ns));
+            self.heard_ns = t_ns;
+        }
         let fresh = arrived - self.arrived;
         if fresh <= 0 {
             return 0;
@@ -385,7 +399,7 @@ mod tests {
     #[test]
     fn no_more_arrives_than_was_sent() {
         let mut trains = Trains::default();
-        let acks: Vec<_> = (1..=9).map(|number| (1, 5000, number)).collect();
+        let acks: Vec<_> = (0..=9).map(|number| (1, 5000, number)).collect();
         heard(&mut trains, &acks);
         assert_eq!(trains.arrived(), 14_000);
         assert_eq!(trains.arrived_by(5000, 10, UNIT, 14_500), 14_500);

@@ -368,6 +368,17 @@ def test_whatever_the_facts_there_is_an_answer_in_words(some: list[Object]) -> N
     assert sum(group.weight for group in groups(flows)) <= 1 + 1e-6
 
 
+def test_what_an_application_writes_at_once_is_no_standing_queue() -> None:
+    first, second = sentences(
+        [entry(application=2.0, receiver_window=1.0, full=0.8, queue=(50.0, 76.0), base=11.0)]
+    )
+    assert (first.kind, second.kind) == ("idle_application", "queue")
+    assert second.text == (
+        "what the application wrote at once waited in a queue, which added 50 ms "
+        "(median; 95th percentile 76 ms) to a base RTT of 11 ms"
+    )
+
+
 def test_a_standing_queue_is_said_whatever_limited_the_sender() -> None:
     one = entry(receiver_window=1.0, full=0.8, queue=(140.0, 190.0), base=40.0)
     first, second = sentences([one])

@@ -15,6 +15,7 @@ from multitracer.diagnosis.findings.finding import Finding
 
 _QUEUE_SAID = ("bottleneck", "queue")
 _ITSELF = ("loss", "spurious")
+_STANDING = "a standing queue (bufferbloat)"
 _OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
@@ -105,4 +106,7 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     if not left or any(group.kind == "queue" for group in found):
         return None
     largest = max(left, key=lambda one: one.unique_bytes)
-    return Finding(f"a standing queue (bufferbloat){queue_words(largest)}", 0.0, "queue")
+    # What an application that pauses writes at once waits for its own end: that queue does not stand.
+    paused = largest.limits_s.get("application", 0.0) > largest.busy_s
+    what = "what the application wrote at once waited in a queue, which" if paused else _STANDING
+    return Finding(f"{what}{queue_words(largest)}", 0.0, "queue")

@@ -224,6 +224,7 @@ impl Sender {
             ts_later: self.later_timestamp(ts_val, before, segment.t_ns),
             echo: segment.options.timestamps.map(|(_, ecr)| ecr).filter(|_| seq < self.snd_una),
             reported_ts: None,
+            acked: seq < self.snd_una,
             snd_max: self.snd_max,
             answer_after_ns: None,
             answer_record: 0,

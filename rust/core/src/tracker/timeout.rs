@@ -97,6 +97,8 @@ pub struct Timeout {
     pub echo: Option<u32>,
     /// TSval of the ACK that reported it as arrived twice (RFC 2883).
     pub reported_ts: Option<u32>,
+    /// An ACK of it had passed this point before it did again: that one was late, or lost behind this point.
+    pub acked: bool,
     /// Everything that had been sent until then.
     pub snd_max: i64,
     /// The first ACK that advanced over it: how long after.
@@ -169,6 +171,10 @@ impl Timeout {
     pub fn answer(&mut self, t_ns: i64, record: u64, ts_ecr: Option<u32>, reports_it: bool) {
         self.answer_after_ns = Some(t_ns - self.t_ns);
         self.answer_record = record;
+        if self.acked {
+            // It answers whatever came last: only what the sender hears next shows whether the ACK before was late.
+            return;
+        }
         if reports_it {
             self.ack_path = Vote::Genuine;
             return;

@@ -1,7 +1,7 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
 use super::gaps::SILENCE_NS;
-use super::report::mean_rate;
+use super::report::{full_link, mean_rate};
 use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::outcome::Cause;
@@ -104,8 +104,7 @@ const PAUSED: f64 = 0.3;
 impl Limits {
     /// Of a direction; `None` if it sent no data, or none of it took any time.
     pub fn of(connection: &Connection, direction: usize) -> Option<Limits> {
-        let path = connection.senders_at(direction).path.as_ref();
-        Limits::on(connection, direction, path.and_then(|path| path.full_link()))
+        Limits::on(connection, direction, full_link(connection, direction))
     }
 
     /// The same, with the full link of its path.

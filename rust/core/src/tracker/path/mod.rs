@@ -171,7 +171,8 @@ impl Path {
     /// The full link that shows in what was brought: by several together, or by this one alone at a rate that never
     /// changes. Such a rate may also be that of a sender without a queue to fill. So a queue has to show; where it would
     /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
-    fn full_link(&self) -> Option<Link> {
+    /// Where its own queue refuses segments (`refused`), the sender has one to fill.
+    fn full_link(&self, refused: bool) -> Option<Link> {
         self.link.or_else(|| {
             let link = steady::steady_rate(&self.series)?;
             let rate = (link.bytes_per_s as f64).max(1.0);
@@ -181,8 +182,9 @@ impl Path {
             let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
             let even =
                 || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
-            let unseen =
-                || !self.gaps.stamped() && !self.trains.window_bound() && (even() || self.thin(rate));
+            let unseen = || {
+                !self.gaps.stamped() && !self.trains.window_bound() && (refused || even() || self.thin(rate))
+            };
             (queued || unseen()).then_some(link)
         })
     }

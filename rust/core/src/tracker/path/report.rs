@@ -64,13 +64,19 @@ impl PathReport {
         let path = connection.senders_at(direction).path.as_deref();
         let observation = Observation::of(connection, direction);
         let round_trip = round_trip(connection, direction, &observation);
-        let link = path.and_then(Path::full_link);
+        let link = full_link(connection, direction);
         let limits = Limits::on(connection, direction, link);
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
             bottleneck(path, link, &rtt, limits.as_ref(), connection.senders_at(direction))
         });
         PathReport { round_trip, limits, bottleneck, observation }
     }
+}
+
+/// The full link of a direction that shows.
+pub(super) fn full_link(connection: &Connection, direction: usize) -> Option<Link> {
+    let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
+    data.path.as_deref()?.full_link(data.refused_by_numbers(acks) > 0)
 }
 
 fn round_trip(connection: &Connection, direction: usize, observation: &Observation) -> Option<RoundTrip> {

@@ -70,12 +70,17 @@ impl Talk {
 
     /// A sends payload from relative `seq`.
     pub(super) fn data(&mut self, t_ms: i64, seq: i64, length: u32) {
+        self.data_echo(t_ms, seq, length, 0);
+    }
+
+    /// The same, echoing `echo_ms`.
+    pub(super) fn data_echo(&mut self, t_ms: i64, seq: i64, length: u32, echo_ms: i64) {
         let mut s = self.blank(t_ms, true);
         s.seq = self.isn_a.wrapping_add(seq as u32);
         s.ack = self.isn_b.wrapping_add(1);
         s.length = length;
         if self.timestamps {
-            s.options.timestamps = Some((t_ms as u32, 0));
+            s.options.timestamps = Some((t_ms as u32, echo_ms as u32));
         }
         self.tracker.segment(&s);
     }

@@ -137,6 +137,24 @@ fn an_answer_that_reports_the_copy_itself_means_lost_acks() {
     }
 }
 
+/// At the receiver, after a pause of the path: the first copy was acknowledged before the second came by, and that ACK was as
+/// late. That the next ACK reports the second copy does not mean that the ACK before was lost.
+#[test]
+fn an_acknowledged_copy_is_judged_by_what_its_sender_hears_next() {
+    for (heard_ms, verdict) in [(3410, Verdict::Spurious), (3451, Verdict::Genuine)] {
+        let (mut talk, seq) = settled(true, true);
+        talk.data(3000, seq, 1000);
+        talk.data(3001, seq + 1000, 1000);
+        talk.ack_echo(3410, seq + 1000, &[], 3000);
+        talk.data(3450, seq, 1000);
+        talk.ack_echo(3451, seq + 2000, &[(seq, seq + 1000)], 3001);
+        talk.data_echo(3500, seq + 2000, 1000, heard_ms);
+        let (connections, _) = talk.done();
+        let timeout = sender(&connections).timeouts()[0];
+        assert_eq!(timeout.verdict(connections[0].min_rtt_ns(0)), verdict, "heard that of {heard_ms} ms");
+    }
+}
+
 /// Without SACK: the echo is that of a segment behind, which came 200 ms after the first. The receiver had sent an
 /// ACK of the first, and it was lost: the old echo proves nothing.
 #[test]

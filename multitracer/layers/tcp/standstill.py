@@ -272,7 +272,7 @@ class _Answered:
             again_ns = self._again_for(first, reached, t_ns)
             filled_ns = max(filled_ns, sent) if again_ns else filled_ns
             answers[number] = max(sent, filled_ns)
-            if reached > first and not again_ns:
+            if reached > first and not again_ns and sent + self._base_ns < end_ns:
                 in_order.append(sent)
         if at + 1 not in answers:
             return None

@@ -55,9 +55,10 @@ impl Surroundings {
         let since_ns = |last: Option<i64>| last.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
         // Where no ACK was ever captured, nobody knows what the sender had received.
         let heard_ns = since_ns(sender.last_in_ns).saturating_sub(before_ns);
+        let acked = sender.last_in_ns.is_some();
         let quiet_ns = match sender.silence_by_clock(segment) {
             // It echoes what the data before echoed: nothing had come to its sender in between (RFC 7323 section 4.3).
-            Some(sent_ns) if sent_ns > heard_ns && sender.echoes_the_same(segment) => sent_ns,
+            Some(sent_ns) if sent_ns > heard_ns && sender.echoes_the_same(segment) && acked => sent_ns,
             Some(sent_ns) => heard_ns.min(sent_ns),
             None => heard_ns.min(since_ns(sender.last_out_ns).saturating_sub(before_ns)),
         };

@@ -117,9 +117,8 @@ impl Limits {
         let mut limits = Limits::default();
         match &sender.path {
             Some(path) => {
-                let peer = connection.senders_at(1 - direction);
-                let refused = sender.refused_by_numbers(peer) > 0;
-                limits.divide(path, link, sender, (span_ns, peer.totals().max_window), refused);
+                let window = connection.senders_at(1 - direction).totals().max_window;
+                limits.divide(path, link, sender, span_ns, window);
             }
             None => {
                 limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
@@ -148,16 +147,8 @@ impl Limits {
         }
     }
 
-    /// The largest window of the receiver was `max_window`, or none was known; `refused`: identifications left out show that the
-    /// sender's own queue refused segments.
-    fn divide(
-        &mut self,
-        path: &Path,
-        link: Option<Link>,
-        sender: &Sender,
-        (span_ns, max_window): (i64, i64),
-        refused: bool,
-    ) {
+    /// The largest window of the receiver was `max_window`, or none was known.
+    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64, max_window: i64) {
         let mut spent = path.gaps.spent_ns;
         if let Some(kept) = path.gaps.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
@@ -185,13 +176,11 @@ impl Limits {
         let shared = link.map_or(0.0, Link::full_share);
         // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
         // may be that no end of a write marks; without a link nobody knows whose they are.
-        // What was sent in a pause and never came was refused by the sender's own queue, whose timer waits, or lost and sent again in
-        // order.
+        // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
         if sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
             let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
-            let to = if refused { Wait::Silence } else { Wait::Network };
             spent[Wait::Application as usize] -= left_ns;
-            spent[to as usize] = spent[to as usize].saturating_add(left_ns);
+            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);
         }
         let mine_ns = spent[Wait::Application as usize];
         let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);

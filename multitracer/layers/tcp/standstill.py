@@ -21,7 +21,7 @@ _BURST = 16
 _FOLLOWING = 4
 """So many of them however late they come."""
 _IN_ORDER = 3
-"""So many of them show that what they acknowledge came one after the other (as many duplicates show a loss)."""
+"""So many of them show that what they acknowledge came one after the other."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
 _FULL_BYTES = 1460

@@ -15,6 +15,7 @@ import pytest
 from support_samples import PATIENCE_S, SAMPLES
 
 from multitracer.cli.limited import judged
+from multitracer.cli.main import _is_no_memory
 from multitracer.cli.visible import visible
 from multitracer.output.cells import neutral, original
 
@@ -278,6 +279,12 @@ LINE = b"multitracer: error: out of memory\n"
 def test_one_line_of_whatever_a_library_does(status: int, messages: bytes, told: tuple[int, bytes]) -> None:
     words = ("memory allocation", "bad_alloc")
     assert judged(status, messages, 6, words, LINE.decode().rstrip()) == told
+
+
+def test_a_font_that_finds_no_memory() -> None:
+    error = RuntimeError("FT_Open_Face (ft2font.cpp line 200) failed with error 0x40: out of memory")
+    assert _is_no_memory(error)
+    assert not _is_no_memory(RuntimeError("FT_Open_Face (ft2font.cpp line 200) failed with error 0x2"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

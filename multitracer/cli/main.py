@@ -251,6 +251,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 _NO_MEMORY = (
+    "out of memory",
     "cannot allocate memory",
     "failed to map segment",
     "array api capsule",

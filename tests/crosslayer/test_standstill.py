@@ -14,6 +14,7 @@ from multitracer.diagnosis.chains.standstill import standstill_chains
 from multitracer.model.timeline import Timeline
 
 DELAY_MS = 20.0
+MS = 1_000_000
 
 
 def path(pauses: list[tuple[float, float]], *, back: bool = True) -> Timeline:
@@ -60,21 +61,27 @@ def test_one_capture_cannot_tell() -> None:
     assert not standstill_chains(Evidence(measurement(m.table("segments"), rcv=None), {}), [])[0]
 
 
-@pytest.mark.parametrize(("flags", "stands"), [(0x10, True), (0x11, False)])
-def test_a_host_that_closes_answers_nothing(flags: int, stands: bool, tmp_path: Path) -> None:
-    """At the sender: three segments wait for 3 s. A FIN may acknowledge what had arrived long before."""
-    ms = 1_000_000
+def out(step_ms: float, seq: int, length: int = 0, flags: int = 0x10, options: bytes = b"") -> Segment:
+    return int(step_ms * MS), 1, True, False, seq, 1, flags, length, 60_000, options
 
-    def out(step_ms: float, seq: int, length: int = 0, flags: int = 0x10, options: bytes = b"") -> Segment:
-        return int(step_ms * ms), 1, True, False, seq, 1, flags, length, 60_000, options
 
-    def back(step_ms: float, ack: int, flags: int = 0x10, options: bytes = b"") -> Segment:
-        return int(step_ms * ms), 1, False, False, 1, ack, flags, 0, 60_000, options
+def back(step_ms: float, ack: int, flags: int = 0x10, options: bytes = b"") -> Segment:
+    return int(step_ms * MS), 1, False, False, 1, ack, flags, 0, 60_000, options
 
+
+def opened() -> list[Segment]:
+    """A handshake, and 40 segments one by one, each acknowledged after 20 ms."""
     mss = b"\2\4\3\xe8"
     said = [out(1, 0, 0, 0x02, mss), back(20, 1, 0x12, mss), out(1, 1)]
     for at in range(40):
         said += [out(1, 1 + 1000 * at, 1000), back(20, 1001 + 1000 * at)]
+    return said
+
+
+@pytest.mark.parametrize(("flags", "stands"), [(0x10, True), (0x11, False)])
+def test_a_host_that_closes_answers_nothing(flags: int, stands: bool, tmp_path: Path) -> None:
+    """At the sender: three segments wait for 3 s. A FIN may acknowledge what had arrived long before."""
+    said = opened()
     said += [out(1, 40_001 + 1000 * at, 1000) for at in range(3)]
     said += [back(3000, 43_001, flags), out(1, 43_001, 1000), back(20, 44_001)]
     found = mt.analyze(mt.read(capture(tmp_path / "one.pcap", said), point="snd")).to_dict()
@@ -89,18 +96,7 @@ def test_acks_one_by_one_answer_what_had_waited(one_by_one: bool, stood: bool, t
     If the ACKs then advance by a segment each, all had waited. One ACK for all of them may as well answer a
     copy of the first, which alone had been lost.
     """
-    ms = 1_000_000
-
-    def out(step_ms: float, seq: int, length: int = 0, flags: int = 0x10, options: bytes = b"") -> Segment:
-        return int(step_ms * ms), 1, True, False, seq, 1, flags, length, 60_000, options
-
-    def back(step_ms: float, ack: int, flags: int = 0x10, options: bytes = b"") -> Segment:
-        return int(step_ms * ms), 1, False, False, 1, ack, flags, 0, 60_000, options
-
-    mss = b"\2\4\3\xe8"
-    said = [out(1, 0, 0, 0x02, mss), back(20, 1, 0x12, mss), out(1, 1)]
-    for at in range(40):
-        said += [out(1, 1 + 1000 * at, 1000), back(20, 1001 + 1000 * at)]
+    said = opened()
     said += [out(1, 40_001 + 1000 * at, 1000) for at in range(8)]
     said += [out(300, 40_001, 1000), out(600, 40_001, 1000)]
     if one_by_one:

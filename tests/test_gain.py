@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support_entries import entry
 
+from multitracer.diagnosis.field.offered import Offered
+from multitracer.diagnosis.findings.priced import _unsaid
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.layers.tcp.bottleneck import _rate
 
 SECONDS = st.floats(0, 1e5, allow_nan=False)
 CLAIMS = st.lists(
-    st.builds(Claim, s=SECONDS, shared_s=SECONDS, follows=st.booleans(), certain=st.booleans()), max_size=8
+    st.builds(
+        Claim, s=SECONDS, shared_s=SECONDS, follows=st.booleans(), certain=st.booleans(), apart=st.booleans()
+    ),
+    max_size=8,
 )
 
 
@@ -35,6 +41,20 @@ def test_what_nobody_claims_goes_to_what_it_may_follow_from() -> None:
     loss, pause = costs(Loss(10, 4, 3, 5), [Claim(0, 0.5, follows=True), Claim(0, 1.0)])
     assert (loss.s, pause.s) == pytest.approx((3, 1))
     assert loss.high_s == 5
+
+
+def test_a_loss_cost_none_of_what_the_application_took() -> None:
+    """A window that was small behind it may have held the sender as long as nothing else did."""
+    loss = Loss(10.0, 8.0, 7.0, 9.0)
+    paused, repaired = costs(loss, [Claim(0, 5, True, apart=True), Claim(0, 1, True)])
+    assert (paused.high_s, repaired.high_s) == (9.0, 4.0)
+    assert costs(loss, [Claim(0, 5, True), Claim(0, 1, True)])[1].high_s == 9.0
+
+
+def test_what_is_too_short_for_a_sentence_is_no_cost_of_another() -> None:
+    path = Offered([entry(loss_recovery=0.9, application=0.04, receiver_window=0.06)])
+    assert _unsaid(path, {"loss", "idle_receiver_window"}) == [Claim(pytest.approx(0.04 * 20))]
+    assert _unsaid(path, {"loss", "idle_receiver_window", "host_writer"}) == []
 
 
 def test_a_reset_that_gave_up_may_have_cost_nothing() -> None:

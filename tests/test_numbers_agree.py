@@ -216,8 +216,9 @@ def written(entries: list[Object]) -> Iterator[str]:
         if limits:
             shares = {name: limits[name] * limits["seconds"] for name in LIMITS}
             before = limits["congestion_window_before_loss"] * limits["seconds"]
-            parts = [*shares.values(), before]
-            parts[LIMITS.index("congestion_window")] -= before
+            after = limits["congestion_window_after_data"] * limits["seconds"]
+            parts = [*shares.values(), before, after]
+            parts[LIMITS.index("congestion_window")] -= before + after
             for name in ("receiver_window_in_recovery", "receiver_window_paced"):
                 yield from NUMBER.findall(duration(limits[name] * limits["seconds"]))
             sums = [

@@ -116,7 +116,9 @@ def test_time_before_the_first_loss_is_no_loss_s(tmp_path: Path) -> None:
     # Seven round trips of fifteen until the retransmission, with that in which it was lost.
     assert 0.35 < shares["congestion_window_before_loss"] < 0.5
     by_kind = {cause.kind: cause.seconds for cause in causes(facts(one))}
-    assert by_kind["loss"] + by_kind["idle_handshake_slow_start"] == pytest.approx(
+    waited_s = shares["congestion_window_after_data"] * shares["seconds"]
+    assert waited_s == pytest.approx(RTT_MS / 1e3, rel=0.01)
+    assert by_kind["loss"] + by_kind["idle_handshake_slow_start"] + waited_s == pytest.approx(
         shares["seconds"], rel=0.01
     )
     assert by_kind["loss"] < 9 / 15 * shares["seconds"]
@@ -127,7 +129,26 @@ def test_without_a_loss_all_of_it_is_before_it(tmp_path: Path) -> None:
     said.handshake(0, RTT_MS)
     said_in_rounds(said, RTT_MS + 1, 1, 6, 60_000)
     shares = analysed(said, tmp_path)["connections"][0]["limits"]
-    assert shares["congestion_window_before_loss"] == shares["congestion_window"] > 0.8
+    parts = [shares[f"congestion_window_{name}"] for name in ("before_loss", "after_data")]
+    assert sum(parts) == pytest.approx(shares["congestion_window"], abs=2e-6)
+    assert parts[0] > 0.7
+
+
+def test_no_window_held_anything_back_while_the_last_ack_was_delayed(tmp_path: Path) -> None:
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 2, 60_000)
+    for number in range(5):
+        said.data(t_ms, seq + 1000 * number)
+    said.ack(t_ms + 2 * RTT_MS, seq + 5000)
+    (one,) = analysed(said, tmp_path)["connections"]
+    shares = one["limits"]
+    assert shares["congestion_window_after_data"] * shares["seconds"] == pytest.approx(
+        2 * RTT_MS / 1e3, rel=0.01
+    )
+    assert limits_line(one).startswith("congestion window 41%, wait for the last ACK 40%, handshake 20%")
+    by_kind = {cause.kind: cause.seconds for cause in causes(facts(one))}
+    assert by_kind["idle_handshake_slow_start"] == pytest.approx(3 * RTT_MS / 1e3, rel=0.02)
 
 
 def test_a_small_window_before_the_first_loss_is_slow_start_and_is_said_so() -> None:

@@ -80,6 +80,9 @@ class Claim:
         have lost as much.
     open_s : float
         Seconds of which it is not known whether they were its own or another's.
+    apart : bool
+        Whether no other cause can have led to its time: without a loss an application would have paused, and
+        a receiver would have read slowly, all the same.
     """
 
     s: float = 0.0
@@ -87,6 +90,7 @@ class Claim:
     follows: bool = False
     certain: bool = True
     open_s: float = 0.0
+    apart: bool = False
 
 
 @frozen
@@ -116,6 +120,7 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
     own = sum(claim.s for claim in claims)
     shared = sum(claim.shared_s for claim in claims)
     open_s = sum(claim.open_s for claim in claims)
+    apart = sum(claim.shared_s for claim in claims if claim.apart)
     fixed = min(1.0, loss.s / own) if own else 1.0
     left = max(loss.s - own * fixed - opening_s, 0.0)
     part = min(1.0, left / shared) if shared else 1.0
@@ -126,7 +131,8 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
         claimed = claim.s + claim.shared_s
         cost_s = claim.s * fixed + claim.shared_s * part + (claimed * more if claim.follows else 0.0)
         # Without it, what others share may go as well: it may have led to them.
-        most_s = claimed + claim.open_s if not claim.follows else loss.high_s - (own - claim.s)
+        others_s = own - claim.s + apart - (claim.shared_s if claim.apart else 0.0)
+        most_s = claimed + claim.open_s if not claim.follows else loss.high_s - others_s
         high_s = max(min(most_s, loss.high_s), cost_s)
         surely = claim.s * fixed if claim.certain else 0.0
         rest = loss.low_s - (own + shared - claimed) - opening_s if claim.certain else 0.0

@@ -20,6 +20,7 @@ NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
 _PARTS = (
     "congestion_window_before_loss",
+    "congestion_window_after_data",
     "loss_recovery_before_data",
     "receiver_window_in_recovery",
     "receiver_window_paced",
@@ -174,8 +175,9 @@ def kernel_limits(
     # The kernel's count of the receiver's window has its time in loss recovery, and none while a timer paces.
     parts = dict.fromkeys(_PARTS, 0.0)
     if inferred and inferred["congestion_window"]:
-        before = inferred["congestion_window_before_loss"] / inferred["congestion_window"]
-        parts["congestion_window_before_loss"] = round(shares["congestion_window"] * before, 6)
+        of_inferred = shares["congestion_window"] / inferred["congestion_window"]
+        for name in ("congestion_window_before_loss", "congestion_window_after_data"):
+            parts[name] = round(of_inferred * inferred[name], 6)
     others = {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
     return shares | parts | others
 

@@ -25,10 +25,14 @@ QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 
+LAST_ACK = "wait for the last ACK"
+"""What is after the last data segment, unless the link is full."""
+
 _IN_A_STANDSTILL = (
     "unknown",
     "loss_recovery",
     "congestion_window",
+    LAST_ACK,
     "bandwidth",
     "receiver_window",
     "application",
@@ -156,10 +160,10 @@ class Flow:
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
         Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
-    before_loss_s, window_in_recovery_s, window_paced_s : float
-        Of the seconds of the congestion window, those before the first loss showed; of loss recovery, those
-        in which the receiver's window had no room either; of that window, those in which it had room, and
-        the sender paced itself.
+    before_loss_s, after_data_s, window_in_recovery_s, window_paced_s : float
+        Of the seconds of the congestion window, those before the first loss showed, and those after the last
+        data segment; of loss recovery, those in which the receiver's window had no room either; of that
+        window, those in which it had room, and the sender paced itself.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -226,6 +230,7 @@ class Flow:
     goodput_bps: float | None = None
     before_data_s: float = 0.0
     before_loss_s: float = 0.0
+    after_data_s: float = 0.0
     window_in_recovery_s: float = 0.0
     window_paced_s: float = 0.0
     base_at_most: bool = False
@@ -255,12 +260,16 @@ class Flow:
     def waits_s(self) -> dict[str, float]:
         """Seconds by what the sender waited for, without those in which its path stood still.
 
+        `LAST_ACK` is among them: nothing was left to send, and no window held it back.
         The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
         is the limit of a path on which nothing moves.
         """
         if not self.limits_s:
             return {}
         spent = dict(self.limits_s)
+        # All data was sent: no window held anything back.
+        spent[LAST_ACK] = min(self.after_data_s, spent["congestion_window"])
+        spent["congestion_window"] -= spent[LAST_ACK]
         if not (self.retransmissions or self.lost or self.before_data_s):
             # Data out of order, of which nothing was sent again: what the sender made of it does not show.
             spent["unknown"] += spent["loss_recovery"]
@@ -419,6 +428,7 @@ def flow(
         writes_bps=limits.get("writes_bps"),
         before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
         before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
+        after_data_s=(limits.get("congestion_window_after_data") or 0.0) * (seconds or 0.0),
         window_in_recovery_s=(limits.get("receiver_window_in_recovery") or 0.0) * (seconds or 0.0),
         window_paced_s=(limits.get("receiver_window_paced") or 0.0) * (seconds or 0.0),
         acks_lost=losses.get("acks"),

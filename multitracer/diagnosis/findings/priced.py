@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
+from multitracer.diagnosis.field.causes import causes, company
 from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
@@ -20,6 +21,12 @@ _OPENING = "idle_handshake_slow_start"
 _WITH_LOSS = ("local_drop", "bottleneck", "queue", "loss", "spurious")
 _SHARING = (*_WITH_LOSS, "idle_application")
 _ATTEMPTS = "N2"
+_APART = {
+    "idle_application": ("idle_application", "host_writer"),
+    "idle_receiver_window": ("idle_receiver_window",),
+    "standstill": _AWAY,
+}
+"""Causes whose time is nobody else's, even if too short for a sentence, and the sentences that have it."""
 
 
 def along_the_link(
@@ -116,9 +123,25 @@ def from_captures(
             claims.append(_claim(one, chains))
         else:
             follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)
-            claims.append(Claim(twice_s if one is first else 0.0, one.cost_s, follows))
+            own_s, apart = twice_s if one is first else 0.0, one.kind in _APART
+            claims.append(Claim(own_s, one.cost_s, follows, apart=apart))
+    claims += _unsaid(path, {one.kind for one in found})
     blamed = any(one.kind == _OPENING for one in found)
-    return _with(found, costs(loss, claims, 0.0 if blamed else opening)), loss
+    return _with(found, costs(loss, claims, 0.0 if blamed else opening)[: len(found)]), loss
+
+
+def _unsaid(path: Offered, said: Set[str]) -> list[Claim]:
+    """Claims of causes that took too little time for a sentence: no other cause may claim that time."""
+    shares = dict.fromkeys((kind for kind, names in _APART.items() if not said & set(names)), 0.0)
+    whole = sum(flow.unique_bytes for flow in path.flows) or 1
+    together = company(path.flows)
+    for flow in path.flows:
+        mine = causes(flow, together)
+        total_s = sum(cause.seconds for cause in mine) or 1.0
+        for cause in mine:
+            if cause.kind in shares:
+                shares[cause.kind] += cause.cost_s / total_s * flow.unique_bytes / whole
+    return [Claim(share * path.together_s) for share in shares.values() if share > 0]
 
 
 def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:

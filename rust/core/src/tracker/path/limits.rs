@@ -86,6 +86,8 @@ pub struct Limits {
     pub writes_bytes_per_s: Option<f64>,
     /// Of the congestion window's time, what had passed before the first loss showed: that did not make it small.
     pub before_loss_ns: f64,
+    /// Of the congestion window's time, what was after the last data segment: only its ACK was awaited.
+    pub after_data_ns: f64,
     /// Time of loss recovery in which the receiver's window had no room either. It is no part of that window's own time.
     pub window_in_recovery_ns: f64,
     /// Of loss recovery, what was before the first data that came by: all that was sent before that was lost.
@@ -236,7 +238,10 @@ impl Limits {
         };
         add(window_free, at(Wait::Network) * (1.0 - full));
         if window_free == Limit::CongestionWindow {
-            self.before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network)) * (1.0 - full);
+            let after_data_ns = rest_ns as f64;
+            self.after_data_ns = after_data_ns * (1.0 - full);
+            self.before_loss_ns =
+                (before_loss_ns as f64).min(at(Wait::Network) - after_data_ns) * (1.0 - full);
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
         add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));

@@ -1,7 +1,7 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
 use super::gaps::SILENCE_NS;
-use super::report::{full_link, mean_rate};
+use super::report::{full_link, handshake_ns, mean_rate};
 use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::outcome::Cause;
@@ -127,9 +127,9 @@ impl Limits {
                     span_ns as f64
             }
         }
-        let handshake_ns = handshake_ns(connection, first_ns);
-        limits.ns[Limit::Handshake as usize] = handshake_ns as f64;
-        limits.before_data_ns = unseen_flight_ns(connection, direction, handshake_ns) as f64;
+        let opening_ns = opening_ns(connection, first_ns);
+        limits.ns[Limit::Handshake as usize] = opening_ns as f64;
+        limits.before_data_ns = unseen_flight_ns(connection, direction, opening_ns) as f64;
         limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
             let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
@@ -322,19 +322,18 @@ fn unseen_flight_ns(connection: &Connection, direction: usize, handshake_ns: i64
     if silent_ns >= SILENCE_NS { silent_ns } else { 0 }
 }
 
-/// How long the handshake took: from SYN to SYN+ACK and from that to the ACK, which is a whole round trip wherever
-/// it is seen; if a SYN was sent again, all until the first data. 0 if it was not seen.
-fn handshake_ns(connection: &Connection, first_data_ns: i64) -> i64 {
+/// How long the handshake held the data: its round trip, which is a whole one wherever it is seen; if that was not measured
+/// (a SYN was sent again, an ACK of it was lost), all until the first data. 0 if the SYNs were not seen.
+fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
     let [first, second] = &connection.senders;
     if first.isn.is_none() || second.isn.is_none() {
         return 0;
     }
     let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
-    if first.totals.syn > 1 || second.totals.syn > 1 {
-        return until_data_ns;
+    match handshake_ns(first, second) {
+        Some(both_ns) if both_ns > 0 => both_ns.min(until_data_ns),
+        _ => until_data_ns,
     }
-    let both_ns = first.rtt.first_ns.saturating_add(second.rtt.first_ns);
-    if both_ns > 0 { both_ns.min(until_data_ns) } else { until_data_ns }
 }
 
 #[cfg(test)]

@@ -119,8 +119,7 @@ impl Limits {
         let mut limits = Limits::default();
         match &sender.path {
             Some(path) => {
-                let window = connection.senders_at(1 - direction).totals().max_window;
-                limits.divide(path, link, sender, span_ns, window);
+                limits.divide(path, link, sender, connection.senders_at(1 - direction), span_ns);
             }
             None => {
                 limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
@@ -149,8 +148,7 @@ impl Limits {
         }
     }
 
-    /// The largest window of the receiver was `max_window`, or none was known.
-    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, span_ns: i64, max_window: i64) {
+    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, acks: &Sender, span_ns: i64) {
         let mut spent = path.gaps.spent_ns;
         if let Some(kept) = path.gaps.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
@@ -179,7 +177,9 @@ impl Limits {
         // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
         // may be that no end of a write marks; without a link nobody knows whose they are.
         // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
-        if sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
+        // Numbers that nothing else shows to be of such segments may be those of other connections of the host.
+        let never_came = sender.arrival_counts().upstream > 0 || sender.refused_by_numbers(acks) > 0;
+        if never_came && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
             let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
             spent[Wait::Application as usize] -= left_ns;
             spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);
@@ -230,6 +230,7 @@ impl Limits {
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
         let initial = INITIAL * full_segment(sender);
+        let max_window = acks.totals().max_window;
         let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0;
         let window_free = match path.gaps.window_known() {
             true if smaller => Limit::ReceiverWindow,

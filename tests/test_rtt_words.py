@@ -56,7 +56,11 @@ def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     assert "to a base RTT of 8.3 ms" in said.text
     queued["rtt"] = one["rtt"]
     (said, *_) = sentences([queued])
+    assert "added at least 20 ms (median" in said.text
     assert "to a base RTT of at most 8.3 ms" in said.text
+    assert words.bottleneck(queued).endswith(
+        "queueing delay median at least 20 ms, 95th percentile at least 30 ms"
+    )
 
 
 def test_next_to_the_sender_it_is_the_whole() -> None:
@@ -91,7 +95,7 @@ def test_a_queue_far_above_the_base_rtt_is_no_jitter() -> None:
     assert shown_queue(one) is not None
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.3, True), (0.9, False), (None, False)])
+@pytest.mark.parametrize(("share", "said"), [(0.3, True), (0.7, True), (0.9, False), (None, False)])
 def test_a_median_of_few_is_that_outside_of_loss_recovery(share: float | None, said: bool) -> None:
     """Without SACK, recovery measures no RTT, and the queue is longest then."""
     whole = {"base_ms": 20.0, "median_ms": 57.0, "p95_ms": 61.0, "timed_share": share}

@@ -12,6 +12,7 @@ from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.losses import loss_bounds, needless_prefix
 from multitracer.output.rtt import (
+    base_at_most,
     beside_sender,
     least_name,
     outside_recovery,
@@ -275,7 +276,9 @@ def bottleneck(connection: Object) -> str:
     parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = shown_queue(connection)
     if queue is not None:
-        median, p95 = (duration(queue[key] / 1e3) for key in ("median", "p95"))
+        # What the base RTT may be too large by, the queue is more.
+        least = "at least " if base_at_most(connection) else ""
+        median, p95 = (f"{least}{duration(queue[key] / 1e3)}" for key in ("median", "p95"))
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
         when = outside_recovery(connection)

@@ -175,6 +175,7 @@ def queue_words(flow: Flow, *, stood: bool = False) -> str:
     median, p95 = flow.queue_ms or (0.0, 0.0)
     tail = "" if stood or flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
     when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
-    added = f" added {from_ms(median)} (median{tail}{when})"
+    least = "at least " if flow.base_at_most else ""
+    added = f" added {least}{from_ms(median)} (median{tail}{when})"
     base = f"{'at most ' if flow.base_at_most else ''}{from_ms(flow.base_rtt_ms or 0.0)}"
     return f"{added} to a base RTT of {base}"

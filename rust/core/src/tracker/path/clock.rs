@@ -55,13 +55,13 @@ impl Clock {
 
     /// What data can have waited before this point: how much later than at its best it comes by the clock that its
     /// TSval was read from, and a tick. `first` is the first TSval, and when it passed; `round_ns` the last round trip toward
-    /// the receiver.
-    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) {
-        let Some((first_val, first_ns)) = first else { return };
+    /// the receiver. Returned is by how much sooner than any before it this data passes, if that shows (0: it does not).
+    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) -> i64 {
+        let Some((first_val, first_ns)) = first else { return 0 };
         let ticks = i64::from(val.wrapping_sub(first_val) as i32);
         let span_ns = t_ns.saturating_sub(first_ns);
         if ticks < KNOWN.0 || span_ns < KNOWN.1 {
-            return;
+            return 0;
         }
         // Data may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
         // tick, until it is seen to be too large; what was late by another is not comparable.
@@ -74,20 +74,26 @@ impl Clock {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;
-                return;
+                return 0;
             };
             (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
         }
         let tick_ns = self.tick_ns;
         let late_ns = span_ns - ticks * tick_ns;
-        let (least_ns, noted_ns) = self.punctual;
+        let (was_ns, noted_ns) = self.punctual;
         let drift_ns = if noted_ns > 0 { t_ns.saturating_sub(noted_ns).max(0) / DRIFT } else { 0 };
-        let least_ns = least_ns.saturating_add(drift_ns).min(late_ns);
+        let least_ns = was_ns.saturating_add(drift_ns).min(late_ns);
         self.punctual = (least_ns, t_ns);
         self.late_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
+        let sooner_ns = was_ns.saturating_sub(late_ns);
+        let sooner_ns = if sooner_ns > tick_ns { sooner_ns } else { 0 };
+        if sooner_ns > 0 {
+            self.passed.sooner(sooner_ns);
+        }
         if let Some(waited_ns) = self.waited_ns() {
             self.passed.note(t_ns, waited_ns, round_ns);
         }
+        sooner_ns
     }
 }
 
@@ -121,6 +127,13 @@ impl Passed {
             *place = (t_ns, waited_ns);
             self.next = (self.next + 1) % PASSED as u32;
         }
+    }
+
+    /// All had waited so much longer than it seemed.
+    #[cold]
+    fn sooner(&mut self, by_ns: i64) {
+        let used = self.noted.iter_mut().filter(|(passed_ns, _)| *passed_ns > 0);
+        self.waited = used.map(|(_, waited_ns)| *waited_ns = waited_ns.saturating_add(by_ns)).count() as u32;
     }
 
     /// Of data that passed at a time: as noted last before it.

@@ -5,6 +5,7 @@
 //! SYN or SYN+ACK at least. What an end waits before it answers is in both: the smallest is an upper bound.
 
 use super::clock::Clock;
+use super::echoes::Echoes;
 use super::gaps::SILENCE_NS;
 use super::histogram::{FINER, Histogram};
 use crate::segment::Segment;
@@ -28,6 +29,8 @@ pub(super) struct Halves {
     /// The last of each; -1 if there is none.
     far_ns: i64,
     near_last_ns: i64,
+    /// The last ACK seems to have been delayed.
+    delayed: bool,
     /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), its TSval, and when the data had
     /// passed that it measured (-1: none).
     probe_ns: i64,
@@ -44,14 +47,9 @@ pub(super) struct Halves {
     /// nothing tells).
     late_ns: i64,
     pub clock: Clock,
-    /// When an echo last measured the half toward the sender, and how long the last ones took without what data waited by
-    /// that clock: more than the least in the direction of ACKs, or at the sender.
-    echoed_ns: i64,
-    surplus: [i64; SURPLUS],
-    /// Of these, what a fourth does not exceed, more than the least: others waited at the sender.
-    surplus_ns: i64,
-    /// The least that the half toward the sender took without what data waited before this point (-1: unknown).
-    unqueued_ns: i64,
+    /// What the last ones took without what data waited by that clock: more than the least in the direction of ACKs, or at
+    /// the sender.
+    unqueued: Echoes,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
@@ -71,6 +69,7 @@ impl Default for Halves {
             near_best_ns: 0,
             far_ns: -1,
             near_last_ns: -1,
+            delayed: false,
             probe_ns: -1,
             probe_val: 0,
             probe_from_ns: -1,
@@ -80,10 +79,7 @@ impl Default for Halves {
             echoes: 0,
             late_ns: i64::MAX,
             clock: Clock::default(),
-            echoed_ns: -1,
-            surplus: [-1; SURPLUS],
-            surplus_ns: 0,
-            unqueued_ns: -1,
+            unqueued: Echoes::default(),
             unsure: 0,
             quick_ns: QUICK_NS.0,
             slack_ns: SLACK_NS.1,
@@ -102,6 +98,7 @@ impl Fields for Halves {
             near_best_ns,
             far_ns,
             near_last_ns,
+            delayed,
             probe_ns,
             probe_val,
             probe_from_ns,
@@ -111,10 +108,7 @@ impl Fields for Halves {
             echoes,
             late_ns,
             clock,
-            echoed_ns,
-            surplus,
-            surplus_ns,
-            unqueued_ns,
+            unqueued,
             unsure,
             quick_ns,
             slack_ns,
@@ -127,8 +121,8 @@ impl Fields for Halves {
         let mut asked = *probe_ns >= 0 && *probe_from_ns >= 0;
         let [mut turning, mut looped] = [turn.1, *loop_min_ns].map(|ns| ns < i64::MAX);
         // Most have no echo.
-        let mut echoed = *echoed_ns >= 0;
-        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed]);
+        let mut echoed = unqueued.last_ns >= 0;
+        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed, delayed]);
         // What is short takes few bytes: times before others that are there.
         let since = |walk: &mut W, from_ns: &mut i64, until_ns: i64, known: bool| {
             let mut took_ns = if known { until_ns.wrapping_sub(*from_ns) } else { 0 };
@@ -144,12 +138,7 @@ impl Fields for Halves {
             turn.1 = i64::MAX;
         }
         since(walk, &mut turn.0, turn.1, turning);
-        if echoed {
-            walk.time(echoed_ns);
-            walk_over!(walk: surplus, surplus_ns, unqueued_ns);
-        } else if W::READS {
-            (*echoed_ns, *surplus, *surplus_ns, *unqueued_ns) = (-1, [-1; SURPLUS], 0, -1);
-        }
+        unqueued.walk(walk, echoed);
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
         // It often is the sum of both.
@@ -167,6 +156,9 @@ const QUICK_NS: (i64, i64) = (10_000, 200_000);
 const SLACK_NS: (i64, i64) = (300_000, 5_000_000);
 /// A host answers itself within this, at its best.
 pub(super) const HOST_NS: i64 = 1_000_000;
+/// What a receiver delays the ACK of a lone segment by, at least (RFC 5681 section 4.2: up to 500 ms; stacks in use: 25 ms to
+/// 200 ms).
+const DELAYED_NS: i64 = 20_000_000;
 
 impl Halves {
     /// What the connection has measured already, and the loop of its handshake.
@@ -278,6 +270,11 @@ impl Halves {
     }
 
     #[cfg(test)]
+    pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
+        self.measured_far(t_ns, rtt_ns, (lone, lone), counts);
+    }
+
+    #[cfg(test)]
     pub fn fill(&mut self) {
         [&mut self.far, &mut self.near].into_iter().for_each(Histogram::fill);
         self.whole.fill();
@@ -315,9 +312,10 @@ impl Halves {
         }
     }
 
-    /// An ACK measured the half toward the receiver; one of a `lone` segment may have been delayed.
+    /// An ACK measured the half toward the receiver; one of a `single` segment may have been delayed, and that of a `lone` one
+    /// behind which nothing more came.
     #[inline(always)]
-    pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
+    pub fn measured_far(&mut self, t_ns: i64, rtt_ns: i64, (single, lone): (bool, bool), counts: bool) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
         }
@@ -326,10 +324,14 @@ impl Halves {
             self.went_round(t_ns - self.turn.0);
             self.turn = (-1, i64::MAX);
         }
-        if !lone || self.far_ns < 0 || rtt_ns < self.far_ns {
+        // Longer than the last by as much as a receiver delays an ACK, it shows no queue: the next one does, if it is as long.
+        let longer = single && self.far_ns >= 0 && rtt_ns - self.far_ns > DELAYED_NS.max(self.far_ns / 8);
+        let delayed = longer && (lone || !self.delayed);
+        self.delayed = delayed;
+        if !(lone || delayed) || self.far_ns < 0 || rtt_ns < self.far_ns {
             self.far_ns = rtt_ns;
         }
-        if counts {
+        if counts && !delayed {
             self.far.add(rtt_ns);
             let near_ns = self.toward_sender_ns(t_ns, rtt_ns);
             self.whole.add(rtt_ns.saturating_add(near_ns));
@@ -342,14 +344,16 @@ impl Halves {
     fn toward_sender_ns(&mut self, t_ns: i64, rtt_ns: i64) -> i64 {
         if self.clock.late_ns == i64::MAX {
             let fresh_ns = FRESH_NS.max(2 * self.base_ns());
-            let fresh = self.echoed_ns >= 0 && t_ns.saturating_sub(self.echoed_ns) <= fresh_ns;
+            let last_ns = self.unqueued.last_ns;
+            let fresh = last_ns >= 0 && t_ns.saturating_sub(last_ns) <= fresh_ns;
             let itself = self.beside_sender() && self.near_last_ns > HOST_NS;
             self.unsure += u32::from((!fresh || itself) && self.unsure < u32::MAX);
             return self.near_now_ns();
         }
         let waited_ns = self.clock.waited_at(t_ns.saturating_sub(rtt_ns));
-        let surplus_ns = if self.beside_sender() { 0 } else { self.surplus_ns };
-        self.empty_ns().saturating_add(waited_ns).saturating_add(surplus_ns)
+        let empty_ns = self.unqueued.empty_ns(self.near_ns());
+        let surplus_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(empty_ns) };
+        empty_ns.saturating_add(waited_ns).saturating_add(surplus_ns)
     }
 
     /// An ACK passes on its way to the sender: wait for its echo, if for none yet. `rtt_ns` is what it measured (-1: nothing).
@@ -378,7 +382,10 @@ impl Halves {
         first: Option<(u32, i64)>,
     ) {
         let Some((val, ecr)) = segment.options.timestamps else { return };
-        self.clock.see(segment.t_ns, val, first, self.far_ns.max(0));
+        let sooner_ns = self.clock.see(segment.t_ns, val, first, self.far_ns.max(0));
+        if sooner_ns > 0 {
+            self.unqueued.sooner(sooner_ns);
+        }
         if self.probe_ns < 0 {
             return;
         }
@@ -401,9 +408,9 @@ impl Halves {
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
             if let Some(waited_ns) = self.clock.waited_ns() {
-                self.without_queue(took_ns.saturating_sub(waited_ns), idle);
+                self.unqueued.add(took_ns.saturating_sub(waited_ns), idle);
             }
-            self.echoed_ns = segment.t_ns;
+            self.unqueued.last_ns = segment.t_ns;
             // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
             // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
             // to pace its segments.
@@ -419,72 +426,24 @@ impl Halves {
     }
 }
 
-impl Halves {
-    /// An echo took so long without what its data waited before this point. With nothing under way (`idle`), the sender may
-    /// have waited for anything.
-    fn without_queue(&mut self, took_ns: i64, idle: bool) {
-        let took_ns = took_ns.max(0);
-        if self.unqueued_ns < 0 || took_ns < self.unqueued_ns {
-            self.unqueued_ns = took_ns;
-        }
-        if !idle {
-            self.surplus.copy_within(..SURPLUS - 1, 1);
-            self.surplus[0] = took_ns;
-            let usual_ns = low_fourth(self.surplus);
-            self.surplus_ns = (usual_ns - self.empty_ns()).max(0);
-        }
-    }
-
-    /// The least that the half toward the sender takes with no queue before this point.
-    #[inline(always)]
-    fn empty_ns(&self) -> i64 {
-        if self.unqueued_ns >= 0 { self.near_ns().min(self.unqueued_ns) } else { self.near_ns() }
-    }
-}
-
-/// What a fourth of those that are known (the others are negative) does not exceed; 0 if they are few. Not by sorting:
-/// each comparison of that is a guess of the processor, half of them wrong.
-#[inline(always)]
-fn low_fourth(surplus: [i64; SURPLUS]) -> i64 {
-    let (mut least, mut second, mut known) = (i64::MAX, i64::MAX, 0);
-    for took_ns in surplus {
-        known += usize::from(took_ns >= 0);
-        let took_ns = if took_ns < 0 { i64::MAX } else { took_ns };
-        second = second.min(least.max(took_ns));
-        least = least.min(took_ns);
-    }
-    match known {
-        0..FEW => 0,
-        FEW..=4 => least,
-        _ => second,
-    }
-}
-
-/// The smallest whole round trip. Next to an end, its half is as good as none. Elsewhere the least of both halves may be of
-/// different times: none need have taken their sum, so that one that was seen counts.
+/// The smallest whole round trip. The least of both halves may be of different times: none need have taken their sum, so
+/// that one that was seen counts. Next to an end, its half is as good as none, and what was seen as a whole is longer by what
+/// the hosts waited; a half that is short, but not that short, has its part in one that is nearly the sum.
 pub(super) fn least_ns((far_ns, near_ns): (i64, i64), round_ns: Option<i64>) -> i64 {
     let sum_ns = far_ns.saturating_add(near_ns);
-    if far_ns.min(near_ns) > HOST_NS { round_ns.unwrap_or(sum_ns).max(sum_ns) } else { sum_ns }
+    let Some(round_ns) = round_ns else { return sum_ns };
+    let short_ns = far_ns.min(near_ns);
+    let counts = short_ns > HOST_NS || short_ns > sum_ns / NOTHING && !apart(sum_ns, round_ns, 0);
+    if counts { round_ns.max(sum_ns) } else { sum_ns }
 }
 
-/// Echoes that stand for what ACKs wait, from how many on; and for how long one stands for those after it, at least.
-const SURPLUS: usize = 8;
-const FEW: usize = 3;
+/// Whether what was seen as a whole is longer than the sum of both halves by more than chance.
+pub(super) fn apart(sum_ns: i64, round_ns: i64, least_ns: i64) -> bool {
+    round_ns.saturating_sub(sum_ns) > (sum_ns / 20 * 3).max(least_ns)
+}
+
+/// A half that is less than one part of so many is none.
+const NOTHING: i64 = 32;
+
+/// For how long an echo stands for those after it, at least.
 const FRESH_NS: i64 = 100_000_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// As found by sorting.
-        #[test]
-        fn a_low_fourth(surplus in prop::array::uniform8(-1i64..6)) {
-            let mut known: Vec<i64> = surplus.into_iter().filter(|took_ns| *took_ns >= 0).collect();
-            known.sort_unstable();
-            let expected = if known.len() >= FEW { known[(known.len() - 1) / 4] } else { 0 };
-            prop_assert_eq!(low_fourth(surplus), expected);
-        }
-    }
-}

@@ -2,6 +2,7 @@
 //! for, and the bottleneck. In fixed memory, and only for directions that send more than a few segments.
 
 mod clock;
+mod echoes;
 mod gaps;
 mod half;
 mod histogram;
@@ -299,8 +300,8 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     let counts = path.segments >= SOME;
     let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);
     if rtt_ns >= 0 {
-        let lone = lone && arrived - path.trains.arrived() <= i64::from(data.largest_segment);
-        path.halves.acknowledged(segment.t_ns, rtt_ns, lone, counts);
+        let single = arrived - path.trains.arrived() <= i64::from(data.largest_segment);
+        path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), counts);
     }
     path.halves.probe(segment, rtt_ns);
     let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.window_ns());

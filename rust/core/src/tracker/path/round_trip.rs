@@ -1,6 +1,6 @@
 //! The round trip of a path as one point shows it: both halves, and the whole.
 
-use super::half::{HOST_NS, Halves, Times, least_ns};
+use super::half::{HOST_NS, Halves, Times, apart, least_ns};
 use super::histogram::Histogram;
 use crate::tracker::rtt::RttStatistics;
 
@@ -61,6 +61,10 @@ impl RoundTrip {
         let samples = halves.echoes.saturating_add(u32::try_from(answers.count).unwrap_or(u32::MAX));
         let near = half(near_ns, &halves.near, samples);
         let base_ns = far.min_ns.zip(near.min_ns).map(|both| least_ns(both, halves.loop_min_ns()));
+        // Both halves were far shorter at some time: the whole was seldom seen when its queues were empty.
+        let rare = far.min_ns.zip(near.min_ns).zip(base_ns).is_some_and(|((far_ns, near_ns), base_ns)| {
+            apart(far_ns.saturating_add(near_ns), base_ns, RARE_NS)
+        });
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
         let timed = halves.echoes > 0 || (beside && halves.clock.tick_ns > 0);
@@ -104,7 +108,7 @@ impl RoundTrip {
             by_answer: answers.count > 0,
             timed_share: None,
             base_ns,
-            base_at_most: base_ns.is_some() && at_most(near.min_ns, halves.near.samples),
+            base_at_most: base_ns.is_some() && (at_most(near.min_ns, halves.near.samples) || rare),
             median_ns,
             p95_ns,
         }
@@ -143,6 +147,8 @@ impl RoundTrip {
 
 /// Ticks from which on one changes a time little; how much longer than that time it may be by another measure.
 const SHARP: (f64, f64) = (3.3, 1.3);
+/// A base RTT that is longer than the sum of both halves by less than this is one all the same.
+const RARE_NS: i64 = 2_000_000;
 /// Samples of which the half may be near the smallest by more than chance.
 const COMMON: u32 = 16;
 

@@ -348,10 +348,13 @@ fn rounds(mut halves: impl Iterator<Item = (i64, i64)>, size: u32) -> RoundTrip 
 /// The halves are at their best at different times: none of the round trips took their sum.
 #[test]
 fn the_smallest_round_trip_is_one_that_packets_made() {
-    let late = |place: i64| if place < 60 { (3 * MS, 9 * MS) } else { (9 * MS, 3 * MS) };
-    let told = rounds((0..120).map(late), 1000);
+    let late = |most: i64, place: i64| if place < 60 { (3 * MS, most) } else { (most, 3 * MS) };
+    let told = rounds((0..120).map(|place| late(4 * MS, place)), 1000);
     assert_eq!([told.toward_receiver.min_ns, told.toward_sender.min_ns], [Some(3 * MS); 2]);
-    assert_eq!((told.base_ns, told.base_at_most), (Some(12 * MS), false));
+    assert_eq!((told.base_ns, told.base_at_most), (Some(7 * MS), false));
+    // Where both halves were far shorter at some time, others may have been shorter as a whole.
+    let apart = rounds((0..120).map(|place| late(9 * MS, place)), 1000);
+    assert_eq!((apart.base_ns, apart.base_at_most), (Some(12 * MS), true));
     // An ACK of its last data and the data that it releases go round, too: 2 and 3 ms.
     let turned =
         rounds((0..120).map(|place| if place == 60 { (9 * MS, 2 * MS) } else { (3 * MS, 9 * MS) }), 1000);
@@ -359,6 +362,57 @@ fn the_smallest_round_trip_is_one_that_packets_made() {
     // Next to an end, its half is as good as none.
     let beside = rounds((0..120).map(|place| (20 * MS, if place == 7 { 10_000 } else { 400_000 })), 1000);
     assert_eq!((beside.base_ns, beside.base_at_most), (Some(20 * MS + 10_000), false));
+    // One that is short beside the other, but not that short, has jitter of its own.
+    let short = |place: i64| if place < 60 { (8 * MS, 900_000) } else { (8 * MS + 400_000, 500_000) };
+    let told = rounds((0..120).map(short), 1000);
+    assert_eq!((told.base_ns, told.base_at_most), (Some(8_900_000), false));
+}
+
+/// A receiver that acknowledges every second segment delays the ACK of an odd one: no queue shows in it.
+#[test]
+fn a_delayed_ack_is_no_queue() {
+    for behind in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        for place in 0..60 {
+            let (t_ms, seq) = (200 + 100 * place, 1 + 4000 * place);
+            for part in 0..3 {
+                talk.data(t_ms, seq + 1000 * part, 1000);
+            }
+            talk.ack(t_ms + 20, seq + 2000, &[]);
+            // What comes behind it was sent before its ACK, or after.
+            if behind {
+                talk.data(t_ms + 50, seq + 3000, 1000);
+            }
+            talk.ack(t_ms + 62, seq + 3000, &[]);
+            if !behind {
+                talk.data(t_ms + 64, seq + 3000, 1000);
+            }
+            talk.ack(t_ms + if behind { 70 } else { 84 }, seq + 4000, &[]);
+        }
+        let (connections, _) = talk.done();
+        let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+        let (median_ns, p95_ns) = (found.median_ns.expect("ACKs"), found.p95_ns.expect("ACKs"));
+        assert!((19e6..22e6).contains(&median_ns) && p95_ns < 22e6, "{behind}: {median_ns} {p95_ns}");
+    }
+}
+
+/// Every segment is acknowledged, and the round trip has become longer: it shows in all ACKs but one.
+#[test]
+fn a_queue_is_no_delayed_ack() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for place in 0..200 {
+        let (t_ms, took_ms) = (200 + 10 * place, if place < 60 { 20 } else { 70 });
+        talk.data(t_ms, 1 + 1000 * place, 1000);
+        if place >= 7 {
+            talk.ack(t_ms - 70 + took_ms, 1 + 1000 * (place - 6), &[]);
+        }
+    }
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let median_ns = found.median_ns.expect("ACKs");
+    assert!((65e6..75e6).contains(&median_ns), "{median_ns}");
 }
 
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
@@ -377,6 +431,11 @@ fn a_handshake_and_pauses_do_not_show_the_least() {
 /// Data that was sent and passes at these times and echoes an ACK of another, next to its sender; each is acknowledged 50 us
 /// later. The clocks of both hosts tick in milliseconds.
 fn stamped(data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {
+    stamped_at(50_000, 10_000, data)
+}
+
+/// The same where ACKs of data pass so long after that, and the answer to the SYN+ACK so long after it.
+fn stamped_at(far_ns: i64, near_ns: i64, data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {
     let mut talk = Talk::new(7);
     talk.ttl_b = 57;
     let mut passed = Vec::new();
@@ -393,13 +452,13 @@ fn stamped(data: impl Iterator<Item = (i64, i64, i64)>) -> RoundTrip {
     put(&mut talk, 10_000, false, (0, 0), &|s| {
         (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK)
     });
-    put(&mut talk, 20_000, true, (0, 0), &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+    put(&mut talk, 10_000 + near_ns, true, (0, 0), &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
     for (place, (sent_ns, passed_ns, echoed_ns)) in data.enumerate() {
         let seq = isn_a + 1 + 1000 * place as u32;
         put(&mut talk, passed_ns, true, (sent_ns, echoed_ns), &|s| {
             (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1000, 1052);
         });
-        put(&mut talk, passed_ns + 50_000, false, (passed_ns, sent_ns), &|s| {
+        put(&mut talk, passed_ns + far_ns, false, (passed_ns, sent_ns), &|s| {
             (s.seq, s.ack) = (isn_b + 1, seq + 1000);
         });
     }
@@ -420,6 +479,27 @@ fn the_queue_of_the_sender_itself_is_measured_by_its_clock() {
     }));
     let (median_ns, p95_ns) = (told.median_ns.expect("a clock"), told.p95_ns.expect("a clock"));
     assert!((28e6..33e6).contains(&median_ns) && (28e6..33e6).contains(&p95_ns), "{median_ns} {p95_ns}");
+}
+
+/// The queue before the point is full from the SYN on, 80 ms, and half empty for a moment: only then its clock shows that all
+/// data had waited, and what was taken as the time of ACKs is the same time.
+#[test]
+fn a_queue_that_stood_from_the_first_packet_on_counts_once() {
+    let queue_ns = |sent_ns: i64| if (600 * MS..660 * MS).contains(&sent_ns) { 40 * MS } else { 80 * MS };
+    let passes: Vec<(i64, i64)> = (0..260)
+        .map(|place| {
+            let sent_ns = 5 * place * MS;
+            (sent_ns, 100 * MS + 5 * MS + sent_ns + queue_ns(sent_ns))
+        })
+        .collect();
+    // An ACK passes 12 ms later and takes 5 ms to the sender, whose clock began at the SYN, 85 ms before that passed.
+    let data = passes.iter().map(|&(sent_ns, passed_ns)| {
+        let heard = passes.iter().rev().find(|(_, passed)| passed + 17 * MS <= 100 * MS + sent_ns);
+        (100 * MS + sent_ns + 85 * MS, passed_ns, heard.map_or(0, |(_, passed)| *passed))
+    });
+    let told = stamped_at(12 * MS, 90 * MS, data);
+    let (median_ns, p95_ns) = (told.median_ns.expect("a clock"), told.p95_ns.expect("a clock"));
+    assert!((98e6..110e6).contains(&median_ns) && p95_ns < 112e6, "{median_ns} {p95_ns}");
 }
 
 /// What an application writes long after the last ACK echoes it late, and passes at any time within a tick of its clock.

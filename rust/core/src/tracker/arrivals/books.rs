@@ -3,7 +3,7 @@
 use super::asked::Asks;
 use super::behind::Behind;
 use super::beyond::Beyond;
-use super::cause::Call;
+use super::cause::{Call, Undone};
 use super::empty::LeftOut;
 use super::judge::TIMER_NS;
 use super::response::Responses;
@@ -98,6 +98,8 @@ pub struct Books {
     pub(super) beyond: Beyond,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// The ACK with which the sender takes a timer's recovery back, until it shows that it has heard it.
+    pub(super) undone: Option<Undone>,
     /// Up to where data was sent again since a timer expired.
     pub(super) again_up_to: i64,
     /// What called for retransmissions lately.

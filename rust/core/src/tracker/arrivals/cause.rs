@@ -16,6 +16,8 @@ const DISTANT_NS: i64 = 5_000_000;
 const TICKS: i64 = 100;
 /// Arrivals since a timer expired, at most, after which slow start shows.
 const TURNED: u32 = 16;
+/// Arrivals that are looked back at for what was sent again since a timer expired.
+const BACK: usize = 1024;
 /// Longer than any round trip.
 const NEVER_NS: i64 = i64::MAX / 2;
 
@@ -31,6 +33,7 @@ pub(super) struct Call {
 /// What was to be seen around a retransmission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
+    t_ns: i64,
     seq: i64,
     end: i64,
     /// How long the sender had neither sent nor heard, at most.
@@ -45,6 +48,9 @@ pub(super) struct Surroundings {
     in_order: bool,
     /// One segment at most: a probe is no more.
     single: bool,
+    /// What the sender can have heard when it sent this.
+    heard: Heard,
+    ts_val: Option<u32>,
 }
 
 impl Surroundings {
@@ -70,9 +76,13 @@ impl Surroundings {
         } else {
             sender.asking(segment, seq, (before_ns, now_ns), peer)
         };
+        let stamps = segment.options.timestamps;
         Surroundings {
+            t_ns: segment.t_ns,
             seq,
             end: seq + i64::from(segment.length),
+            heard: Heard { until_ns, ts_ecr: stamps.map(|(_, ecr)| ecr) },
+            ts_val: stamps.map(|(val, _)| val),
             quiet_ns,
             called: now || asking.made || sender.was_called_for(seq, until_ns),
             asking,
@@ -99,6 +109,41 @@ struct Asking {
     ignored: bool,
     /// The same, unless a queue held it: without timestamps that does not show.
     doubtful: bool,
+}
+
+/// An ACK passed with which the sender takes its response to a timeout back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Undone {
+    t_ns: i64,
+    ts_val: Option<u32>,
+}
+
+impl Books {
+    /// What a timer began is over, if the sender had heard that it was spurious before it sent this.
+    fn leave_loss(&mut self, at: &Surroundings) {
+        let heard = |undone: Undone| {
+            let (ts_val, stamped) = (undone.ts_val.unwrap_or(0), undone.ts_val.is_some());
+            at.heard.includes(undone.t_ns, ts_val, stamped)
+        };
+        if self.undone.is_some_and(heard) {
+            self.undone = None;
+            self.recovery = self.recovery.filter(|(_, timer)| !timer);
+        }
+    }
+
+    /// Whether a copy that the sender made since a timer expired is lost again: those above it were sent a round trip
+    /// ago. Linux leaves the state Loss for Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS).
+    fn is_lost_again(&self, at: &Surroundings) -> bool {
+        // Another copy may have overtaken it.
+        let newest = at.ts_val.zip(self.ts_newest).is_none_or(|(val, last)| val.wrapping_sub(last) as i32 >= 0);
+        if at.seq >= self.again_up_to || !newest {
+            return false;
+        }
+        let again = self.arrivals.backwards().take(BACK).map(|(_, row)| row);
+        let passed = again.take_while(|row| row.cause != Cause::Timeout || row.seq != at.seq);
+        let first = passed.filter(|row| row.verdict == ArrivalVerdict::Retransmission && row.seq > at.seq).last();
+        first.is_some_and(|row| at.t_ns.saturating_sub(row.t_ns) >= at.round_trip_ns / 10 * 9)
+    }
 }
 
 impl Surroundings {
@@ -226,12 +271,22 @@ impl Sender {
         seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= far_ns)
     }
 
+    /// The sender takes its response to a timeout back when it hears this.
+    #[cold]
+    pub(in crate::tracker) fn loss_undone(&mut self, segment: &Segment) {
+        if let Some(books) = &mut self.books {
+            let ts_val = segment.options.timestamps.map(|(val, _)| val);
+            books.undone = Some(Undone { t_ns: segment.t_ns, ts_val });
+        }
+    }
+
     /// The cause, and what it makes of the recovery under way.
     pub(super) fn cause_of_arrival(&mut self, at: &Surroundings) -> Cause {
         let (snd_una, snd_max) = (self.snd_una, self.snd_max);
         let sack = self.sack_permitted;
         let slack = self.ids.payload(true) / 4;
         let Some(books) = &mut self.books else { return Cause::Unknown };
+        books.leave_loss(at);
         // What was lost above all that was seen was sent before the recovery of what was seen began.
         let missed = |up_to: i64| at.in_order && at.seq == up_to;
         let recovery =
@@ -245,6 +300,7 @@ impl Sender {
                 Cause::TailLossProbe
             }
             _ if timer || at.asking.overdue => Cause::Timeout,
+            Some((_, true)) if sack && books.is_lost_again(at) => Cause::Fast,
             Some((_, true)) if at.asking.ignored && at.asking.made => Cause::Timeout,
             // Slow start has passed it: it was sent again already.
             Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to => Cause::Timeout,
@@ -264,7 +320,7 @@ impl Sender {
                 _ => (up_to, true),
             }),
             Cause::SlowStart | Cause::Timeout => Some((up_to, true)),
-            Cause::Fast if recovery.is_none() => Some((up_to, false)),
+            Cause::Fast if recovery.is_none_or(|(_, timer)| timer) => Some((up_to, false)),
             _ if at.in_order => recovery.map(|(before, timer)| (before.max(up_to), timer)),
             _ => recovery,
         };

@@ -116,7 +116,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn answered_after_lost_acks(&mut self, segment: &Segment) {
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            if timeout.answer_record == segment.record && timeout.eifel == Vote::Spurious {
+            if timeout.answer_record == segment.record && timeout.eifel == Vote::Spurious && !timeout.late {
                 timeout.ack_path = Vote::Genuine;
             }
         }

@@ -7,6 +7,7 @@ use super::cause::{Call, Undone};
 use super::empty::LeftOut;
 use super::judge::TIMER_NS;
 use super::response::Responses;
+use super::unsettled::Unsettled;
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::tracker::CAUSES;
 use crate::tracker::rows::Arrivals;
@@ -94,6 +95,10 @@ pub struct Books {
     pub(super) sent_up_to: i64,
     /// Packets of new data taken for lost because their numbers are missing.
     pub(super) claimed: i64,
+    /// What came in order and may have been sent before.
+    pub(super) unsettled: Unsettled,
+    /// When the last segment that came twice had come before.
+    pub(super) copied_ns: Option<i64>,
     /// What was sent above all that was seen, in recovery.
     pub(super) beyond: Beyond,
     /// Recovery as it shows here: up to where, and whether a timer began it.

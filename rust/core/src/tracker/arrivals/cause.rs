@@ -135,13 +135,15 @@ impl Books {
     /// ago. Linux leaves the state Loss for Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS).
     fn is_lost_again(&self, at: &Surroundings) -> bool {
         // Another copy may have overtaken it.
-        let newest = at.ts_val.zip(self.ts_newest).is_none_or(|(val, last)| val.wrapping_sub(last) as i32 >= 0);
+        let newest =
+            at.ts_val.zip(self.ts_newest).is_none_or(|(val, last)| val.wrapping_sub(last) as i32 >= 0);
         if at.seq >= self.again_up_to || !newest {
             return false;
         }
         let again = self.arrivals.backwards().take(BACK).map(|(_, row)| row);
         let passed = again.take_while(|row| row.cause != Cause::Timeout || row.seq != at.seq);
-        let first = passed.filter(|row| row.verdict == ArrivalVerdict::Retransmission && row.seq > at.seq).last();
+        let first =
+            passed.filter(|row| row.verdict == ArrivalVerdict::Retransmission && row.seq > at.seq).last();
         first.is_some_and(|row| at.t_ns.saturating_sub(row.t_ns) >= at.round_trip_ns / 10 * 9)
     }
 }
@@ -405,11 +407,31 @@ impl Sender {
         // leaves a hole behind. Only where holes are as many is a number that is missing taken for lost.
         if let Some(books) = &mut self.books
             && new > 0
+            && !books.unsettled.refuses()
             && books.claimed + new <= self.ids.holes()
         {
             books.claimed += new;
             books.sent_up_to = books.sent_up_to.max(self.snd_max + new * self.ids.payload(timestamps));
         }
+    }
+
+    /// How long the sender had neither sent nor heard before this, at most, and its smallest round trip.
+    pub(super) fn pause_before(&self, segment: &Segment, seq: i64, peer: &Sender) -> (i64, i64) {
+        let at = Surroundings::of(self, segment, seq, peer);
+        (at.quiet_ns, at.round_trip_ns)
+    }
+
+    /// Whether a copy passes sooner after the one before, of which an ACK has passed, than its sender can have heard that ACK:
+    /// the data was late, not lost, nor was its ACK.
+    #[cold]
+    pub(in crate::tracker) fn came_too_late(&self, segment: &Segment, seq: i64, peer: &Sender) -> bool {
+        let near_ns = self.path.as_ref().and_then(|path| path.near_ns()).map(|(least_ns, _)| least_ns);
+        let before_ns = peer.rtt.min().into_iter().chain(near_ns).min();
+        let copied_ns = self.books.as_ref().and_then(|books| books.copied_ns);
+        seq + i64::from(segment.length) <= self.snd_una
+            && copied_ns.zip(before_ns).is_some_and(|(copied_ns, before_ns)| {
+                segment.t_ns.saturating_sub(copied_ns) < before_ns / 10 * 9
+            })
     }
 
     /// Whether what goes on where all that was seen ends was sent before.

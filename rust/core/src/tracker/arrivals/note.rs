@@ -34,6 +34,7 @@ impl Sender {
         if let Some(books) = self.books.as_mut().filter(|_| missed) {
             // What was left out was overtaken, not lost: nothing more follows from it.
             books.sent_up_to = 0;
+            books.unsettled.settle();
         }
         self.ids.came_late(missed);
         missed
@@ -45,12 +46,15 @@ impl Sender {
         self.found(segment, step);
         if let Step::Ahead(left_out) = step {
             self.sent_unseen(segment, seq, left_out, true, peer);
+            self.note_left_out(segment, seq, left_out, peer);
         }
         let mut arrival = None;
         let beyond = self.books.as_ref().is_some_and(|books| books.beyond.expects());
         if beyond && self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
             arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
+        } else {
+            self.note_unsettled(segment, seq);
         }
         self.remember(segment, seq, step, arrival);
     }
@@ -89,6 +93,9 @@ impl Sender {
             self.begin_books(segment, seq, data_ns);
         }
         let fresh = duplicate < segment.length;
+        if let Some(books) = self.books.as_mut().filter(|_| !fresh) {
+            books.copied_ns = books.copy_of(seq).map(|copy| copy.t_ns);
+        }
         self.settle_responses(segment.t_ns, peer);
         let found = self.judge_below(segment, seq, fresh, step, missed, peer);
         if !fresh && found.0 != ArrivalVerdict::NetworkDuplicate {

@@ -41,11 +41,14 @@ impl Sender {
         let payload = self.ids.payload(segment.options.timestamps.is_some());
         let open = self.open_below(seq) > 0;
         let una = self.snd_una;
+        // The longest that its silence may have been: that a timer was possible is enough.
+        if self.last_out_ns.is_some_and(|last_ns| segment.t_ns.saturating_sub(last_ns) >= TIMER_NS) {
+            self.books.get_or_insert_default().unsettled.up_to = seq + left_out * payload;
+            return;
+        }
         let Some(books) = &mut self.books else { return };
         let under_way = books.recovery.is_some_and(|(up_to, _)| una < up_to || seq < up_to);
-        if quiet_ns >= TIMER_NS {
-            books.unsettled.up_to = seq + left_out * payload;
-        } else if quiet_ns < round_trip_ns && !open && !under_way {
+        if quiet_ns < round_trip_ns && !open && !under_way {
             books.unsettled.refusals += left_out;
         }
     }

@@ -239,8 +239,9 @@ impl Sender {
             }
         }
         // At a distance the sender may have sent more again before it heard these reports of duplicates: it takes back by
-        // what arrived alone.
-        let undone = sack && (taken == TakenBack::Frto || taken == TakenBack::Loss && delayed);
+        // what arrived alone. Without timestamps it does not show whether it had heard that.
+        let stamped = sack && ts_ecr.is_some();
+        let undone = stamped && (taken == TakenBack::Frto || taken == TakenBack::Loss && delayed);
         if let Some(episode) = history.episodes.last_mut() {
             if taken != TakenBack::No {
                 episode.taken_back = taken;

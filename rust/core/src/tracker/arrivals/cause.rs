@@ -50,7 +50,8 @@ pub(super) struct Surroundings {
     single: bool,
     /// What the sender can have heard when it sent this.
     heard: Heard,
-    ts_val: Option<u32>,
+    /// By its timestamp or its identification, something came before it that was sent later.
+    overtaken: bool,
 }
 
 impl Surroundings {
@@ -82,7 +83,7 @@ impl Surroundings {
             seq,
             end: seq + i64::from(segment.length),
             heard: Heard { until_ns, ts_ecr: stamps.map(|(_, ecr)| ecr) },
-            ts_val: stamps.map(|(val, _)| val),
+            overtaken: sender.is_behind_newest(segment),
             quiet_ns,
             called: now || asking.made || sender.was_called_for(seq, until_ns),
             asking,
@@ -135,13 +136,11 @@ impl Books {
     /// ago. Linux leaves the state Loss for Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS).
     fn is_lost_again(&self, at: &Surroundings) -> bool {
         // Another copy may have overtaken it.
-        let newest =
-            at.ts_val.zip(self.ts_newest).is_none_or(|(val, last)| val.wrapping_sub(last) as i32 >= 0);
-        if at.seq >= self.again_up_to || !newest {
+        if at.seq >= self.again_up_to || at.overtaken {
             return false;
         }
         let again = self.arrivals.backwards().take(BACK).map(|(_, row)| row);
-        let passed = again.take_while(|row| row.cause != Cause::Timeout || row.seq != at.seq);
+        let passed = again.take_while(|row| row.cause != Cause::Timeout);
         let first =
             passed.filter(|row| row.verdict == ArrivalVerdict::Retransmission && row.seq > at.seq).last();
         first.is_some_and(|row| at.t_ns.saturating_sub(row.t_ns) >= at.round_trip_ns / 10 * 9)
@@ -156,6 +155,15 @@ impl Surroundings {
 }
 
 impl Sender {
+    /// Whether a segment was sent before another that came already.
+    fn is_behind_newest(&self, segment: &Segment) -> bool {
+        let newest = self.books.as_ref().and_then(|books| books.ts_newest);
+        let older = |(val, _): (u32, u32)| newest.is_some_and(|last| (val.wrapping_sub(last) as i32) < 0);
+        let last_id = self.ids.next - self.ids.packets(segment);
+        segment.options.timestamps.is_some_and(older)
+            || self.ids.counts() && (segment.ip_id.wrapping_sub(last_id as u16) as i16) < 0
+    }
+
     /// How long the sender had been silent by its own clock (RFC 7323), which no queue on the path delays; `None`
     /// without timestamps, and while the pace of the clock is not known.
     fn silence_by_clock(&self, segment: &Segment) -> Option<i64> {
@@ -305,7 +313,9 @@ impl Sender {
             Some((_, true)) if sack && books.is_lost_again(at) => Cause::Fast,
             Some((_, true)) if at.asking.ignored && at.asking.made => Cause::Timeout,
             // Slow start has passed it: it was sent again already.
-            Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to => Cause::Timeout,
+            Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to && !at.overtaken => {
+                Cause::Timeout
+            }
             Some((_, true)) => Cause::SlowStart,
             _ if at.asking.ignored => Cause::Timeout,
             Some((_, false)) if at.asking.goes_back => Cause::SlowStart,

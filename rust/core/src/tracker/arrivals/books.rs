@@ -97,7 +97,7 @@ pub struct Books {
     pub(super) claimed: i64,
     /// What came in order and may have been sent before.
     pub(super) unsettled: Unsettled,
-    /// When the last segment that came twice had come before.
+    /// When the last segment that came again had come before, if a timer sent it.
     pub(super) copied_ns: Option<i64>,
     /// What was sent above all that was seen, in recovery.
     pub(super) beyond: Beyond,

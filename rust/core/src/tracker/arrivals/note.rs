@@ -93,9 +93,6 @@ impl Sender {
             self.begin_books(segment, seq, data_ns);
         }
         let fresh = duplicate < segment.length;
-        if let Some(books) = self.books.as_mut().filter(|_| !fresh) {
-            books.copied_ns = books.copy_of(seq).map(|copy| copy.t_ns);
-        }
         self.settle_responses(segment.t_ns, peer);
         let found = self.judge_below(segment, seq, fresh, step, missed, peer);
         if !fresh && found.0 != ArrivalVerdict::NetworkDuplicate {
@@ -118,6 +115,10 @@ impl Sender {
             _ => {}
         }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        if !fresh && let Some(books) = &mut self.books {
+            let by_timer = books.arrivals.get(place).is_some_and(|row| row.cause == Cause::Timeout);
+            books.copied_ns = if by_timer { books.copy_of(seq).map(|copy| copy.t_ns) } else { None };
+        }
         if fresh {
             self.filled_gap(segment.t_ns, found.1);
         }

@@ -37,18 +37,19 @@ impl Sender {
     /// New data goes on where all that was seen ends, after identifications that were left out.
     #[inline(never)]
     pub(super) fn note_left_out(&mut self, segment: &Segment, seq: i64, left_out: i64, peer: &Sender) {
-        let (quiet_ns, round_trip_ns) = self.pause_before(segment, seq, peer);
-        let payload = self.ids.payload(segment.options.timestamps.is_some());
-        let open = self.open_below(seq) > 0;
-        let una = self.snd_una;
         // The longest that its silence may have been: that a timer was possible is enough.
         if self.last_out_ns.is_some_and(|last_ns| segment.t_ns.saturating_sub(last_ns) >= TIMER_NS) {
+            let payload = self.ids.payload(segment.options.timestamps.is_some());
             self.books.get_or_insert_default().unsettled.up_to = seq + left_out * payload;
             return;
         }
-        let Some(books) = &mut self.books else { return };
-        let under_way = books.recovery.is_some_and(|(up_to, _)| una < up_to || seq < up_to);
-        if quiet_ns < round_trip_ns && !open && !under_way {
+        let under_way = |(up_to, _): (i64, bool)| self.snd_una < up_to || seq < up_to;
+        let recovers = self.books.as_ref().is_none_or(|books| books.recovery.is_some_and(under_way));
+        if recovers || self.open_below(seq) > 0 {
+            return;
+        }
+        let (quiet_ns, round_trip_ns) = self.pause_before(segment, seq, peer);
+        if let Some(books) = self.books.as_mut().filter(|_| quiet_ns < round_trip_ns) {
             books.unsettled.refusals += left_out;
         }
     }
@@ -56,8 +57,11 @@ impl Sender {
     /// New data in order, which is not known to have been sent before.
     #[inline(always)]
     pub(super) fn note_unsettled(&mut self, segment: &Segment, seq: i64) {
+        if self.books.as_ref().is_none_or(|books| seq >= books.unsettled.up_to) {
+            return;
+        }
         let segments = self.wire_segments(segment.length);
-        if let Some(books) = self.books.as_mut().filter(|books| seq < books.unsettled.up_to) {
+        if let Some(books) = &mut self.books {
             books.unsettled.segments += segments;
         }
     }

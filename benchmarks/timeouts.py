@@ -202,7 +202,10 @@ def table(rows: list[Json]) -> str:
             for stamps in (True, False):
                 own = [r for r in rows if (r["point"], r["sack"], r["timestamps"]) == (point, sack, stamps)]
                 if own:
-                    lines += [f"\n{point}, SACK {sack}, timestamps {stamps}: {len(own)} captures", *_sums(own)]
+                    lines += [
+                        f"\n{point}, SACK {sack}, timestamps {stamps}: {len(own)} captures",
+                        *_sums(own),
+                    ]
     return "\n".join(lines)
 
 

@@ -35,7 +35,11 @@ def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> No
     [
         ({"upstream": 4}, "rcv", "at least 3 timeouts by inference: 2 genuine, 1 without a verdict"),
         ({"upstream": 0}, "rcv", "3 timeouts by inference: 2 genuine, 1 without a verdict"),
-        ({"upstream": 0, "possible": 2}, "mid", "at least 3 timeouts by inference: 2 genuine, 1 without a verdict"),
+        (
+            {"upstream": 0, "possible": 2},
+            "mid",
+            "at least 3 timeouts by inference: 2 genuine, 1 without a verdict",
+        ),
         ({"upstream": 0, "possible": 2}, "snd", "at least 2 timeouts: 2 genuine"),
     ],
 )

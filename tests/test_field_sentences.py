@@ -776,7 +776,9 @@ def test_causes_are_lower_bounds_where_retransmissions_are_missing(
         (0, "no loss seen"),
     ],
 )
-def test_no_loss_is_not_claimed_where_what_came_in_order_may_be_sent_again(possible: int, expected: str) -> None:
+def test_no_loss_is_not_claimed_where_what_came_in_order_may_be_sent_again(
+    possible: int, expected: str
+) -> None:
     losses = {"upstream": 0, "downstream": 0, "acks": None, "possible": possible}
     found = flow(entry(0) | {"losses": losses})
     assert found is not None

@@ -63,7 +63,9 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
     """
     if possible := sum(flow.possible for flow in flows):
         what = "a retransmission" if possible == 1 else "retransmissions"
-        return f"{count(possible, 'segment')} in order may be {what} (IP identifications were left out before)"
+        return (
+            f"{count(possible, 'segment')} in order may be {what} (IP identifications were left out before)"
+        )
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Causes of retransmissions and verdicts on timeouts from one capture, against the kernels and every packet's fate.
+"""Causes of retransmissions and verdicts on timeouts from one capture, against kernels and packets.
 
-Usage: benchmarks/timeouts.py DIR... [--cache FILE] [--misses FILE] [--jobs 1]     (campaigns of field.py)
+Usage: benchmarks/timeouts.py DIR... [--cache FILE] [--rows FILE] [--jobs 1]     (campaigns of field.py)
 
 Counted at each point, with and without SACK and timestamps:
 
-- timeouts, fast and slow-start retransmissions against both hosts' TcpExtTCPTimeouts, TcpExtTCPFastRetrans and
-  TcpExtTCPSlowStartRetrans: as many, fewer or more;
-- the cause of each retransmission against that at the sender's capture, where that one agrees with the kernel;
-- each verdict on a timeout against what became of the copies before: "lost" (none arrived), "late" (one did, and
-  an ACK of it reached the sender), "unheard" (one did, and no ACK of it reached the sender).
+- timeouts, fast and slow-start retransmissions, against both hosts' TcpExtTCPTimeouts, TcpExtTCPFastRetrans
+  and TcpExtTCPSlowStartRetrans: as many, fewer or more;
+- the cause of each retransmission, against that at the sender's capture where that agrees with the kernel;
+- each verdict on a timeout, against what became of the copies before: "lost" (none arrived), "late" (one did,
+  and an ACK of it reached the sender), "unheard" (one did, and no ACK of it reached the sender).
 """
 
 from __future__ import annotations
@@ -136,21 +136,21 @@ def said(capture: Path) -> Json:
     by_record = {}
     names = ("ip_id", "seq_raw", "ts_val", "length", "record", "cause")
     for ip_id, seq, ts_val, length, record, cause in zip(*(segments[name] for name in names), strict=True):
-        name = (int(ip_id), int(seq), int(ts_val))
-        by_record[int(record)] = name
+        packet = (int(ip_id), int(seq), int(ts_val))
+        by_record[int(record)] = packet
         if length > 0:
-            causes.setdefault(name, CAUSES[int(cause) or late.get(int(record), 0)])
+            causes.setdefault(packet, CAUSES[int(cause) or late.get(int(record), 0)])
     counts: Counter[str] = Counter()
     for connection in read["connections"]:
         for way in ("forward", "reverse"):
             one = connection[way]
-            for name in (*KERNEL, "unknown"):
-                counts[name] += one["retransmissions"][name]
+            for cause in (*KERNEL, "unknown"):
+                counts[cause] += one["retransmissions"][cause]
             counts["listed"] += one["timeouts"]["total"]
-    names = ("record", "length", "verdict")
+    rows_of = ("record", "length", "verdict")
     verdicts = [
         (by_record.get(int(record)), int(length), VERDICTS[int(verdict)], int(record))
-        for record, length, verdict in zip(*(timeouts[name] for name in names), strict=True)
+        for record, length, verdict in zip(*(timeouts[name] for name in rows_of), strict=True)
     ]
     return {"causes": causes, "counts": counts, "verdicts": verdicts}
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
-from multitracer.diagnosis.field import lost
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.lost import losses as losses_said
 from multitracer.diagnosis.field.offered import Offered
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
@@ -782,4 +782,4 @@ def test_no_loss_is_not_claimed_where_what_came_in_order_may_be_sent_again(
     losses = {"upstream": 0, "downstream": 0, "acks": None, "possible": possible}
     found = flow(entry(0) | {"losses": losses})
     assert found is not None
-    assert lost.losses((found,)) == expected
+    assert losses_said((found,)) == expected

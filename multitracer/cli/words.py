@@ -126,8 +126,8 @@ def _may_be(possible: int) -> str:
         return ""
     may = "a retransmission" if possible == 1 else "retransmissions"
     return (
-        f"; {count(possible, 'segment')} in order may be {may}: IP identifications were left out before, by a "
-        "loss and a timeout, or as the sender's own queue refused segments"
+        f"; {count(possible, 'segment')} in order may be {may}: IP identifications were left out before, by "
+        "a loss and a timeout, or as the sender's own queue refused segments"
     )
 
 
@@ -158,9 +158,9 @@ def timeouts(connection: Object) -> str:
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
     missing = _some_missing(connection)
-    return timeouts_from(
-        connection["timeouts"], connection["retransmissions"], [_point(connection)], missing=missing
-    )
+    points = [_point(connection)]
+    said = timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
+    return "none for certain" if _possible(connection) and said.startswith("no timeouts") else said
 
 
 def at_sender(connection: Object) -> bool:
@@ -192,8 +192,6 @@ def timeouts_from(
     total = counts["total"] + inferred
     if not total and not there:
         return "none seen; only a capture at the sender shows all of them"
-    if not total and missing:
-        return "none for certain"
     least = "at least " if missing and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
     return f"{least}{_timeouts(total, '' if there else ' by inference', _of_each_verdict(counts) + parts)}"

@@ -312,7 +312,7 @@ class Flow:
 
     @property
     def some_missing(self) -> bool:
-        """Whether retransmissions may be missing from the capture: each count of them is a lower bound then."""
+        """Whether retransmissions may be missing here: each count of them is a lower bound then."""
         return bool(self.upstream or self.possible)
 
     @property

@@ -136,7 +136,7 @@ def acks(flows: tuple[Flow, ...]) -> str:
 
 
 def _recoveries(flows: tuple[Flow, ...]) -> str:
-    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``, and ``at least``."""
+    """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``."""
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
     spurious = sum(flow.spurious for flow in flows)

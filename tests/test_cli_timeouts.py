@@ -28,3 +28,52 @@ def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict
 )
 def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> None:
     assert words.timeouts(connection) == text
+
+
+@pytest.mark.parametrize(
+    ("losses", "point", "text"),
+    [
+        ({"upstream": 4}, "rcv", "at least 3 timeouts by inference: 2 genuine, 1 without a verdict"),
+        ({"upstream": 0}, "rcv", "3 timeouts by inference: 2 genuine, 1 without a verdict"),
+        (
+            {"upstream": 0, "possible": 2},
+            "mid",
+            "at least 3 timeouts by inference: 2 genuine, 1 without a verdict",
+        ),
+        ({"upstream": 0, "possible": 2}, "snd", "at least 2 timeouts: 2 genuine"),
+    ],
+)
+def test_where_some_are_lost_before_the_capture_the_number_is_a_lower_bound(
+    losses: dict[str, int], point: str, text: str
+) -> None:
+    one = _connection(2, 3, 0, point)
+    one["timeouts"] |= {"genuine": 2, "inconclusive": 0}
+    assert words.timeouts(one | {"losses": losses}) == text
+
+
+def test_none_is_not_claimed_where_a_timer_may_have_sent_what_came_in_order() -> None:
+    one = _connection(0, 0, 0, "snd") | {"losses": {"upstream": 0, "possible": 10}}
+    assert words.timeouts(one) == "none for certain"
+
+
+@pytest.mark.parametrize(
+    ("total", "possible", "begin"),
+    [
+        (0, 10, "none for certain; 10 segments in order may be retransmissions: IP identifications"),
+        (0, 1, "none for certain; 1 segment in order may be a retransmission: IP identifications"),
+        (2, 3, "at least 2 segments; causes inferred: 2 RTO; 3 segments in order may be retransmissions: "),
+        (2, 0, "2 segments; causes inferred: 2 RTO"),
+    ],
+)
+def test_what_may_be_a_retransmission_is_told(total: int, possible: int, begin: str) -> None:
+    one = _connection(0, total, 0) | {"losses": {"upstream": 0, "possible": possible}}
+    one["retransmissions"]["total"] = total
+    assert words.retransmitted(one).startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("point", "grade", "known"),
+    [("snd", "certain", True), ("snd", "guess", False), ("mid", "certain", False), ("rcv", "likely", False)],
+)
+def test_the_timer_is_known_at_the_sender_alone(point: str, grade: str, known: bool) -> None:
+    assert words.at_sender({"point": point, "observation": {"grade": grade}}) == known

@@ -11,6 +11,7 @@ from support_entries import entry
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.facts import KernelCounts, flow
 from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.lost import losses as losses_said
 from multitracer.diagnosis.field.offered import Offered
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
@@ -748,3 +749,37 @@ def test_counts_of_super_segments_are_about_right(records: int, about: str, leas
     one["packets"]["data"] = records
     text = " ".join(said.text for said in sentences([one]))
     assert f"(20 of {about}1,000); {least}3 of 20 retransmissions were needless" in text
+
+
+@pytest.mark.parametrize(
+    ("upstream", "possible", "expected"),
+    [
+        (12, 0, "by inference at least 2 timeouts"),
+        (0, 3, "by inference at least 2 timeouts"),
+        (0, 0, "by inference 2 timeouts"),
+    ],
+)
+def test_causes_are_lower_bounds_where_retransmissions_are_missing(
+    upstream: int, possible: int, expected: str
+) -> None:
+    facts: Any = {"loss_recovery": 0.8, "congestion_window": 0.2, "again": {"timeout": 2, "fast": 20}}
+    losses = {"upstream": upstream, "downstream": 10, "acks": None, "possible": possible}
+    (said, *_) = sentences([entry(0, point="mid", **facts) | {"losses": losses}])
+    assert expected in said.text.replace("By", "by")
+
+
+@pytest.mark.parametrize(
+    ("possible", "expected"),
+    [
+        (10, "10 segments in order may be retransmissions (IP identifications were left out before)"),
+        (1, "1 segment in order may be a retransmission (IP identifications were left out before)"),
+        (0, "no loss seen"),
+    ],
+)
+def test_no_loss_is_not_claimed_where_what_came_in_order_may_be_sent_again(
+    possible: int, expected: str
+) -> None:
+    losses = {"upstream": 0, "downstream": 0, "acks": None, "possible": possible}
+    found = flow(entry(0) | {"losses": losses})
+    assert found is not None
+    assert losses_said((found,)) == expected

@@ -281,6 +281,7 @@ def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None)
         **direction["losses"],
         "acks": direction.get("acks_lost"),
         "refused": direction.get("refused", 0),
+        "possible": direction.get("possible", 0),
     }
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0

@@ -51,7 +51,9 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     seen = points == {"snd"}
     least = "" if seen or not summary["retransmissions"]["total"] else "at least "
     line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}")
-    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points)
+    timeouts = words.timeouts_from(
+        summary["timeouts"], summary["retransmissions"], points, missing=bool(least)
+    )
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)

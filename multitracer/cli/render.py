@@ -139,7 +139,7 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "Retransmitted", words.retransmitted(found))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
-    _timeouts(console, timeouts.get("events", []), rto=found["point"] == "snd")
+    _timeouts(console, timeouts.get("events", []), rto=words.at_sender(found))
     _line(console, "RTT", words.rtt(found))
     if line := words.losses(found, both):
         _line(console, "Losses", line)

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
-from multitracer.output.losses import loss_bounds, needless_prefix
+from multitracer.output.losses import loss_bounds, needless_prefix, proven_upstream
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -109,9 +109,33 @@ def causes(counts: Object, *, seen: bool = True) -> str:
 
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
-    some_missing = not has_all_sent(connection) and loss_bounds(connection).upstream > 0
-    found = causes(connection["retransmissions"], seen=_point(connection) == "snd")
-    return f"{'at least ' if some_missing else ''}{found}"
+    counts, possible = connection["retransmissions"], _possible(connection)
+    if possible and not counts["total"]:
+        return f"none for certain{_may_be(possible)}"
+    found = causes(counts, seen=_point(connection) == "snd")
+    return f"{'at least ' if _some_missing(connection) else ''}{found}{_may_be(possible)}"
+
+
+def _possible(connection: Object) -> int:
+    """Segments in order that may be retransmissions."""
+    return int((connection.get("losses") or {}).get("possible") or 0)
+
+
+def _may_be(possible: int) -> str:
+    """Why that does not show: numbers were left out before them, and a timer may have sent them."""
+    if not possible:
+        return ""
+    may = "a retransmission" if possible == 1 else "retransmissions"
+    return (
+        f"; {count(possible, 'segment')} in order may be {may}: IP identifications were left out before, by "
+        "a loss and a timeout, or as the sender's own queue refused segments"
+    )
+
+
+def _some_missing(connection: Object) -> bool:
+    """Whether retransmissions may have been made that the capture does not show."""
+    lost = not has_all_sent(connection) and bool(proven_upstream(connection))
+    return lost or _possible(connection) > 0
 
 
 def verdicts(counts: Object) -> str:
@@ -134,7 +158,15 @@ def timeouts(connection: Object) -> str:
     """
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    return timeouts_from(connection["timeouts"], connection["retransmissions"], [_point(connection)])
+    missing = _some_missing(connection)
+    points = [_point(connection)]
+    said = timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
+    return "none for certain" if _possible(connection) and said.startswith("no timeouts") else said
+
+
+def at_sender(connection: Object) -> bool:
+    """Whether the capture is known to be the sender's: elsewhere its timer holds what the path held."""
+    return _point(connection) == "snd"
 
 
 def _point(connection: Object) -> str | None:
@@ -142,7 +174,9 @@ def _point(connection: Object) -> str | None:
     return None if (connection.get("observation") or {}).get("grade") == "guess" else connection["point"]
 
 
-def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -> str:
+def timeouts_from(
+    counts: Object, again: Object, points: Iterable[str | None], *, missing: bool = False
+) -> str:
     """The same of one connection, or of many.
 
     Parameters
@@ -151,14 +185,17 @@ def timeouts_from(counts: Object, again: Object, points: Iterable[str | None]) -
         ``timeouts`` and ``retransmissions`` of an entry, or sums of them.
     points : iterable of str or None
         Where the captures were taken: away from the sender, a timeout shows by what it sent alone.
+    missing : bool
+        Whether retransmissions may have been made that no capture shows.
     """
     there = all(point == "snd" for point in points)
     inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") or not there else 0
     total = counts["total"] + inferred
-    if not there and not total:
+    if not total and not there:
         return "none seen; only a capture at the sender shows all of them"
+    least = "at least " if missing and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
-    return _timeouts(total, "" if there else " by inference", _of_each_verdict(counts) + parts)
+    return f"{least}{_timeouts(total, '' if there else ' by inference', _of_each_verdict(counts) + parts)}"
 
 
 def rtt(found: Object) -> str:

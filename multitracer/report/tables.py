@@ -140,7 +140,9 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
     def rows() -> Iterator[Row]:
         for one in connections:
             for event in one["timeouts"].get("events", []):
-                rto = event["rto_s"]
+                # Elsewhere the time that the path held a segment is in it.
+                at_sender = one["point"] == "snd" and (one.get("observation") or {}).get("grade") != "guess"
+                rto = event["rto_s"] if at_sender else None
                 times = 2 ** min(event["backoff"], 62)
                 timer = "RTO" if times == 1 else f"{times:,} RTO"
                 yield Row(

@@ -134,6 +134,8 @@ class Flow:
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     refused : int
         Segments that the sender's own queue refused, at least, by IP identifications left out.
+    possible : int
+        Segments in order that may be retransmissions (`losses.possible`).
     writes_bps : float or None
         Rate at which the application wrote by its own clock, where its writes show one.
     acks_lost : int or None
@@ -216,6 +218,7 @@ class Flow:
     rate_exact: bool = True
     syn_timeouts: int = 0
     refused: int = 0
+    possible: int = 0
     writes_bps: float | None = None
     acks_lost: int | None = None
     acks: int = 0
@@ -315,6 +318,11 @@ class Flow:
         )
         corrupted = 0 if self.point == "snd" else self.corrupted
         return (self.upstream or 0) + (0 if needless else self.downstream or 0) + corrupted
+
+    @property
+    def some_missing(self) -> bool:
+        """Whether retransmissions may be missing here: each count of them is a lower bound then."""
+        return bool(self.upstream or self.possible)
 
     @property
     def sent(self) -> int:
@@ -425,6 +433,7 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,
+        possible=losses.get("possible") or 0,
         writes_bps=limits.get("writes_bps"),
         before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
         before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),

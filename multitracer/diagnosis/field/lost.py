@@ -57,7 +57,15 @@ def losses(flows: tuple[Flow, ...]) -> str:
 
 
 def _no_loss(flows: tuple[Flow, ...]) -> str:
-    """A capture that is complete, at the sender, proves that nothing was lost; others only saw no loss."""
+    """A capture that is complete, at the sender, proves that nothing was lost; others only saw no loss.
+
+    Nor did they see that there was none where what came in order may be a retransmission.
+    """
+    if possible := sum(flow.possible for flow in flows):
+        what = "a retransmission" if possible == 1 else "retransmissions"
+        return (
+            f"{count(possible, 'segment')} in order may be {what} (IP identifications were left out before)"
+        )
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)
@@ -153,4 +161,6 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     # Away from the sender each count may be larger or smaller: a timer shows by what it sent alone.
     there = all(flow.point == "snd" and not flow.guessed for flow in flows)
     inferred = "" if there else "by inference "
+    # Those that were lost before the capture in their turn do not show.
+    inferred += "at least " if any(flow.some_missing for flow in flows) else ""
     return f"; {inferred}{joined(causes)}" if any(causes) else ""

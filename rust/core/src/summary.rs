@@ -86,6 +86,12 @@ pub fn refused(connection: &Connection, direction: usize) -> u64 {
     data.refused().unwrap_or(0).max(data.refused_by_numbers(acks))
 }
 
+/// Data segments of one direction that came in order and may have been sent before ([`Sender::unsettled`]).
+pub fn possible(connection: &Connection, direction: usize) -> u64 {
+    let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
+    data.unsettled(acks)
+}
+
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.
 ///
 /// At the receiver's own capture these are all of which two copies came by. Elsewhere the receiver says so: by SACK, by

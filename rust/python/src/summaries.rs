@@ -3,8 +3,8 @@
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
 use multitracer_core::summary::{
-    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, refused, retransmissions, syn_timeouts,
-    unacked_timeouts,
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, possible, refused, retransmissions,
+    syn_timeouts, unacked_timeouts,
 };
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack, Waits};
 use pyo3::exceptions::PyIndexError;
@@ -227,6 +227,7 @@ fn direction_to_python<'py>(
     )?;
     d.set_item(intern!(py, "acks_lost"), acks_lost(connection, direction))?;
     d.set_item(intern!(py, "refused"), refused(connection, direction))?;
+    d.set_item(intern!(py, "possible"), possible(connection, direction))?;
     d.set_item(intern!(py, "timeouts"), timeout_counts(py, &connection.timeout_verdicts(direction))?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

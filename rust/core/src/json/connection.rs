@@ -6,8 +6,8 @@
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
 use crate::summary::{
-    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, refused, retransmissions, syn_timeouts,
-    unacked_timeouts,
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, possible, refused, retransmissions,
+    syn_timeouts, unacked_timeouts,
 };
 use crate::tracker::{
     ArrivalVerdict, CAUSES, Cause, Closures, Connection, ConnectionStore, Endpoint, Sender, Waits,
@@ -250,6 +250,8 @@ fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
     }
     out.push_str(",\n        \"refused\": ");
     push_int(out, refused(connection, direction) as i64);
+    out.push_str(",\n        \"possible\": ");
+    push_int(out, possible(connection, direction) as i64);
     out.push_str("\n      }");
 }
 

@@ -53,6 +53,12 @@ impl Sender {
         let state_before = self.state;
         let marked = self.history.as_ref().zip(before).is_some_and(|(history, run)| history.is_marked(run));
         self.enter(cause, segment, seq, before);
+        if cause == Cause::Timeout && !syn {
+            let late = self.came_too_late(segment, seq, peer);
+            if let Some(timeout) = self.timeouts.last_mut() {
+                timeout.late = late;
+            }
+        }
         if !syn {
             self.count_lost_again(cause, marked, segments);
         } else if cause == Cause::Timeout && !segment.has(flags::ACK) {
@@ -225,6 +231,7 @@ impl Sender {
             echo: segment.options.timestamps.map(|(_, ecr)| ecr).filter(|_| seq < self.snd_una),
             reported_ts: None,
             acked: seq < self.snd_una,
+            late: false,
             snd_max: self.snd_max,
             answer_after_ns: None,
             answer_record: 0,

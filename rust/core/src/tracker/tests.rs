@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use talk::{MS, Talk, causes_of, warm_up};
 
 mod arrivals;
+mod away;
 mod causes;
 mod distance;
 mod linux;

@@ -99,6 +99,8 @@ pub struct Timeout {
     pub reported_ts: Option<u32>,
     /// An ACK of it had passed this point before it did again: that one was late, or lost behind this point.
     pub acked: bool,
+    /// The copy before had passed this point, and its ACK had, so shortly before that the sender cannot have heard of it.
+    pub late: bool,
     /// Everything that had been sent until then.
     pub snd_max: i64,
     /// The first ACK that advanced over it: how long after.
@@ -130,8 +132,12 @@ pub struct Timeout {
 impl Timeout {
     /// Vote by the time of the answer, against the smallest RTT of the connection. A queue that stood in front of all of
     /// its RTTs may have drained in the silence: so each copy must have been answered as a
-    /// needless one, too, and the answer must not echo this one.
+    /// needless one, too, and the answer must not echo this one. Away from the sender the copy before may itself have come
+    /// sooner before this one than its ACK takes to the sender.
     pub fn too_early(&self, min_rtt_ns: Option<i64>) -> Vote {
+        if self.late {
+            return Vote::Spurious;
+        }
         if self.syn || self.eifel == Vote::Genuine || !self.shown_needless() {
             return Vote::Abstains;
         }
@@ -157,7 +163,8 @@ impl Timeout {
             Some(before) if before == echoed => return true,
             Some(_) => self.echo = None,
         }
-        if self.reported_ts.is_some_and(|reported| (echoed.wrapping_sub(reported) as i32) >= 0) {
+        if !self.late && self.reported_ts.is_some_and(|reported| (echoed.wrapping_sub(reported) as i32) >= 0)
+        {
             self.ack_path = Vote::Genuine;
         }
         false

@@ -116,7 +116,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn answered_after_lost_acks(&mut self, segment: &Segment) {
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            if timeout.answer_record == segment.record && timeout.eifel == Vote::Spurious {
+            if timeout.answer_record == segment.record && timeout.eifel == Vote::Spurious && !timeout.late {
                 timeout.ack_path = Vote::Genuine;
             }
         }
@@ -226,6 +226,7 @@ impl Sender {
                 newreno.widen(wire_segments((up_to - brought.snd_una) as u32, size) as u32);
             }
         }
+        let delayed = history.undo.is_delayed(ts_ecr);
         let taken = history.undo.on_ack(&news);
         if taken != TakenBack::No {
             history.taken = Some((taken, brought.state, recover));
@@ -237,6 +238,10 @@ impl Sender {
                 self.state = State::Open;
             }
         }
+        // At a distance the sender may have sent more again before it heard these reports of duplicates: it takes back by
+        // what arrived alone. Without timestamps it does not show whether it had heard that.
+        let stamped = sack && ts_ecr.is_some();
+        let undone = stamped && (taken == TakenBack::Frto || taken == TakenBack::Loss && delayed);
         if let Some(episode) = history.episodes.last_mut() {
             if taken != TakenBack::No {
                 episode.taken_back = taken;
@@ -245,6 +250,9 @@ impl Sender {
                 episode.end_ns = Some(segment.t_ns);
                 episode.end_record = segment.record;
             }
+        }
+        if undone {
+            self.loss_undone(segment);
         }
         self.forget_stamp(brought);
     }

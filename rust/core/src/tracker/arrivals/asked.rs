@@ -38,7 +38,7 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    fn includes(&self, t_ns: i64, ts_val: u32, stamped: bool) -> bool {
+    pub(super) fn includes(&self, t_ns: i64, ts_val: u32, stamped: bool) -> bool {
         match self.ts_ecr.filter(|echoed| stamped && *echoed != ts_val) {
             Some(echoed) => (echoed.wrapping_sub(ts_val) as i32) > 0,
             None => t_ns <= self.until_ns,

@@ -3,10 +3,11 @@
 use super::asked::Asks;
 use super::behind::Behind;
 use super::beyond::Beyond;
-use super::cause::Call;
+use super::cause::{Call, Undone};
 use super::empty::LeftOut;
 use super::judge::TIMER_NS;
 use super::response::Responses;
+use super::unsettled::Unsettled;
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::tracker::CAUSES;
 use crate::tracker::rows::Arrivals;
@@ -94,10 +95,16 @@ pub struct Books {
     pub(super) sent_up_to: i64,
     /// Packets of new data taken for lost because their numbers are missing.
     pub(super) claimed: i64,
+    /// What came in order and may have been sent before.
+    pub(super) unsettled: Unsettled,
+    /// When the last segment that came again had come before, if a timer sent it.
+    pub(super) copied_ns: Option<i64>,
     /// What was sent above all that was seen, in recovery.
     pub(super) beyond: Beyond,
     /// Recovery as it shows here: up to where, and whether a timer began it.
     pub(super) recovery: Option<(i64, bool)>,
+    /// The ACK with which the sender takes a timer's recovery back, until it shows that it has heard it.
+    pub(super) undone: Option<Undone>,
     /// Up to where data was sent again since a timer expired.
     pub(super) again_up_to: i64,
     /// What called for retransmissions lately.

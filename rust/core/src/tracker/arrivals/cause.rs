@@ -16,6 +16,8 @@ const DISTANT_NS: i64 = 5_000_000;
 const TICKS: i64 = 100;
 /// Arrivals since a timer expired, at most, after which slow start shows.
 const TURNED: u32 = 16;
+/// Arrivals that are looked back at for what was sent again since a timer expired.
+const BACK: usize = 1024;
 /// Longer than any round trip.
 const NEVER_NS: i64 = i64::MAX / 2;
 
@@ -31,6 +33,7 @@ pub(super) struct Call {
 /// What was to be seen around a retransmission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
+    t_ns: i64,
     seq: i64,
     end: i64,
     /// How long the sender had neither sent nor heard, at most.
@@ -45,6 +48,10 @@ pub(super) struct Surroundings {
     in_order: bool,
     /// One segment at most: a probe is no more.
     single: bool,
+    /// What the sender can have heard when it sent this.
+    heard: Heard,
+    /// By its timestamp or its identification, something came before it that was sent later.
+    overtaken: bool,
 }
 
 impl Surroundings {
@@ -70,9 +77,13 @@ impl Surroundings {
         } else {
             sender.asking(segment, seq, (before_ns, now_ns), peer)
         };
+        let stamps = segment.options.timestamps;
         Surroundings {
+            t_ns: segment.t_ns,
             seq,
             end: seq + i64::from(segment.length),
+            heard: Heard { until_ns, ts_ecr: stamps.map(|(_, ecr)| ecr) },
+            overtaken: sender.is_behind_newest(segment),
             quiet_ns,
             called: now || asking.made || sender.was_called_for(seq, until_ns),
             asking,
@@ -101,6 +112,41 @@ struct Asking {
     doubtful: bool,
 }
 
+/// An ACK passed with which the sender takes its response to a timeout back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Undone {
+    t_ns: i64,
+    ts_val: Option<u32>,
+}
+
+impl Books {
+    /// What a timer began is over, if the sender had heard that it was spurious before it sent this.
+    fn leave_loss(&mut self, at: &Surroundings) {
+        let heard = |undone: Undone| {
+            let (ts_val, stamped) = (undone.ts_val.unwrap_or(0), undone.ts_val.is_some());
+            at.heard.includes(undone.t_ns, ts_val, stamped)
+        };
+        if self.undone.is_some_and(heard) {
+            self.undone = None;
+            self.recovery = self.recovery.filter(|(_, timer)| !timer);
+        }
+    }
+
+    /// Whether a copy that the sender made since a timer expired is lost again: those above it were sent a round trip
+    /// ago. Linux leaves the state Loss for Recovery then (`tcp_fastretrans_alert`, FLAG_LOST_RETRANS).
+    fn is_lost_again(&self, at: &Surroundings) -> bool {
+        // Another copy may have overtaken it.
+        if at.seq >= self.again_up_to || at.overtaken {
+            return false;
+        }
+        let again = self.arrivals.backwards().take(BACK).map(|(_, row)| row);
+        let passed = again.take_while(|row| row.cause != Cause::Timeout);
+        let first =
+            passed.filter(|row| row.verdict == ArrivalVerdict::Retransmission && row.seq > at.seq).last();
+        first.is_some_and(|row| at.t_ns.saturating_sub(row.t_ns) >= at.round_trip_ns / 10 * 9)
+    }
+}
+
 impl Surroundings {
     /// The same of data whose first copy was missed although nothing above it came by.
     pub(super) fn in_order(self, in_order: bool) -> Self {
@@ -109,6 +155,15 @@ impl Surroundings {
 }
 
 impl Sender {
+    /// Whether a segment was sent before another that came already.
+    fn is_behind_newest(&self, segment: &Segment) -> bool {
+        let newest = self.books.as_ref().and_then(|books| books.ts_newest);
+        let older = |(val, _): (u32, u32)| newest.is_some_and(|last| (val.wrapping_sub(last) as i32) < 0);
+        let last_id = self.ids.next - self.ids.packets(segment);
+        segment.options.timestamps.is_some_and(older)
+            || self.ids.counts() && (segment.ip_id.wrapping_sub(last_id as u16) as i16) < 0
+    }
+
     /// How long the sender had been silent by its own clock (RFC 7323), which no queue on the path delays; `None`
     /// without timestamps, and while the pace of the clock is not known.
     fn silence_by_clock(&self, segment: &Segment) -> Option<i64> {
@@ -226,12 +281,22 @@ impl Sender {
         seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= far_ns)
     }
 
+    /// The sender takes its response to a timeout back when it hears this.
+    #[cold]
+    pub(in crate::tracker) fn loss_undone(&mut self, segment: &Segment) {
+        if let Some(books) = &mut self.books {
+            let ts_val = segment.options.timestamps.map(|(val, _)| val);
+            books.undone = Some(Undone { t_ns: segment.t_ns, ts_val });
+        }
+    }
+
     /// The cause, and what it makes of the recovery under way.
     pub(super) fn cause_of_arrival(&mut self, at: &Surroundings) -> Cause {
         let (snd_una, snd_max) = (self.snd_una, self.snd_max);
         let sack = self.sack_permitted;
         let slack = self.ids.payload(true) / 4;
         let Some(books) = &mut self.books else { return Cause::Unknown };
+        books.leave_loss(at);
         // What was lost above all that was seen was sent before the recovery of what was seen began.
         let missed = |up_to: i64| at.in_order && at.seq == up_to;
         let recovery =
@@ -245,9 +310,12 @@ impl Sender {
                 Cause::TailLossProbe
             }
             _ if timer || at.asking.overdue => Cause::Timeout,
+            Some((_, true)) if sack && books.is_lost_again(at) => Cause::Fast,
             Some((_, true)) if at.asking.ignored && at.asking.made => Cause::Timeout,
             // Slow start has passed it: it was sent again already.
-            Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to => Cause::Timeout,
+            Some((_, true)) if at.asking.doubtful && at.seq < books.again_up_to && !at.overtaken => {
+                Cause::Timeout
+            }
             Some((_, true)) => Cause::SlowStart,
             _ if at.asking.ignored => Cause::Timeout,
             Some((_, false)) if at.asking.goes_back => Cause::SlowStart,
@@ -264,7 +332,7 @@ impl Sender {
                 _ => (up_to, true),
             }),
             Cause::SlowStart | Cause::Timeout => Some((up_to, true)),
-            Cause::Fast if recovery.is_none() => Some((up_to, false)),
+            Cause::Fast if recovery.is_none_or(|(_, timer)| timer) => Some((up_to, false)),
             _ if at.in_order => recovery.map(|(before, timer)| (before.max(up_to), timer)),
             _ => recovery,
         };
@@ -349,11 +417,31 @@ impl Sender {
         // leaves a hole behind. Only where holes are as many is a number that is missing taken for lost.
         if let Some(books) = &mut self.books
             && new > 0
+            && !books.unsettled.refuses()
             && books.claimed + new <= self.ids.holes()
         {
             books.claimed += new;
             books.sent_up_to = books.sent_up_to.max(self.snd_max + new * self.ids.payload(timestamps));
         }
+    }
+
+    /// How long the sender had neither sent nor heard before this, at most, and its smallest round trip.
+    pub(super) fn pause_before(&self, segment: &Segment, seq: i64, peer: &Sender) -> (i64, i64) {
+        let at = Surroundings::of(self, segment, seq, peer);
+        (at.quiet_ns, at.round_trip_ns)
+    }
+
+    /// Whether a copy passes sooner after the one before, of which an ACK has passed, than its sender can have heard that ACK:
+    /// the data was late, not lost, nor was its ACK.
+    #[cold]
+    pub(in crate::tracker) fn came_too_late(&self, segment: &Segment, seq: i64, peer: &Sender) -> bool {
+        let near_ns = self.path.as_ref().and_then(|path| path.near_ns()).map(|(least_ns, _)| least_ns);
+        let before_ns = peer.rtt.min().into_iter().chain(near_ns).min();
+        let copied_ns = self.books.as_ref().and_then(|books| books.copied_ns);
+        seq + i64::from(segment.length) <= self.snd_una
+            && copied_ns.zip(before_ns).is_some_and(|(copied_ns, before_ns)| {
+                segment.t_ns.saturating_sub(copied_ns) < before_ns / 10 * 9
+            })
     }
 
     /// Whether what goes on where all that was seen ends was sent before.

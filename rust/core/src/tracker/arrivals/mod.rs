@@ -17,6 +17,7 @@ mod judge;
 mod note;
 mod pace;
 mod response;
+mod unsettled;
 mod verdict;
 
 pub use books::{ArrivalCounts, Books};

@@ -34,6 +34,7 @@ impl Sender {
         if let Some(books) = self.books.as_mut().filter(|_| missed) {
             // What was left out was overtaken, not lost: nothing more follows from it.
             books.sent_up_to = 0;
+            books.unsettled.settle();
         }
         self.ids.came_late(missed);
         missed
@@ -45,12 +46,15 @@ impl Sender {
         self.found(segment, step);
         if let Step::Ahead(left_out) = step {
             self.sent_unseen(segment, seq, left_out, true, peer);
+            self.note_left_out(segment, seq, left_out, peer);
         }
         let mut arrival = None;
         let beyond = self.books.as_ref().is_some_and(|books| books.beyond.expects());
         if beyond && self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
             arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
+        } else {
+            self.note_unsettled(segment, seq);
         }
         self.remember(segment, seq, step, arrival);
     }
@@ -111,6 +115,10 @@ impl Sender {
             _ => {}
         }
         let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        if !fresh && let Some(books) = &mut self.books {
+            let by_timer = books.arrivals.get(place).is_some_and(|row| row.cause == Cause::Timeout);
+            books.copied_ns = if by_timer { books.copy_of(seq).map(|copy| copy.t_ns) } else { None };
+        }
         if fresh {
             self.filled_gap(segment.t_ns, found.1);
         }

@@ -3,11 +3,11 @@
 use super::*;
 use crate::summary::{needless, refused};
 
-const BEFORE_MS: i64 = 100;
-const BEHIND_MS: i64 = 20;
+pub(super) const BEFORE_MS: i64 = 100;
+pub(super) const BEHIND_MS: i64 = 20;
 
 /// A connection whose sender is far before this point, and the receiver a little behind it.
-fn between(sack: bool, timestamps: bool) -> Talk {
+pub(super) fn between(sack: bool, timestamps: bool) -> Talk {
     let mut talk = Talk::new(500);
     (talk.timestamps, talk.ids) = (timestamps, false);
     let numbers = [(talk.isn_a, 0), (talk.isn_b, talk.isn_a + 1), (talk.isn_a + 1, talk.isn_b + 1)];
@@ -33,7 +33,7 @@ fn between(sack: bool, timestamps: bool) -> Talk {
 }
 
 /// Ten segments, 100 ms apart from 1 s on, each answered with its echo.
-fn ten_answered(talk: &mut Talk) {
+pub(super) fn ten_answered(talk: &mut Talk) {
     for place in 0..10 {
         let t_ms = 1000 + 100 * place;
         talk.data(t_ms, 1 + 1000 * place, 1000);

@@ -1,0 +1,75 @@
+//! Data in order that may have been sent before: identifications were left out before it, and a timer may have sent it.
+//!
+//! Where all of a flight is lost before this point, it goes out again after a timeout and comes as if for the first time. What
+//! the sender's own queue refuses takes numbers, too, and TCP tries it again by a timer, or with the next ACK (Linux,
+//! `tcp_check_probe_timer`): that was never sent before. One capture does not tell the two apart. Only a queue that has
+//! refused nothing else, and holes that show losses on the way, let what follows count as sent again.
+
+use super::judge::TIMER_NS;
+use crate::segment::Segment;
+use crate::tracker::sender::Sender;
+
+/// What came in order behind identifications that were left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Unsettled {
+    /// Up to where that may have been sent before.
+    up_to: i64,
+    /// Segments on the wire below that, which came since.
+    segments: u64,
+    /// Identifications left out sooner than anything can have been sent again, where no data is missing: the sender's own
+    /// queue refused these.
+    refusals: i64,
+}
+
+impl Unsettled {
+    /// Whether the sender's own queue is known to refuse segments.
+    pub(super) fn refuses(&self) -> bool {
+        self.refusals > 0
+    }
+
+    /// What was left out was overtaken.
+    pub(super) fn settle(&mut self) {
+        self.up_to = 0;
+    }
+}
+
+impl Sender {
+    /// New data goes on where all that was seen ends, after identifications that were left out.
+    #[inline(never)]
+    pub(super) fn note_left_out(&mut self, segment: &Segment, seq: i64, left_out: i64, peer: &Sender) {
+        // The longest that its silence may have been: that a timer was possible is enough.
+        if self.last_out_ns.is_some_and(|last_ns| segment.t_ns.saturating_sub(last_ns) >= TIMER_NS) {
+            let payload = self.ids.payload(segment.options.timestamps.is_some());
+            self.books.get_or_insert_default().unsettled.up_to = seq + left_out * payload;
+            return;
+        }
+        let under_way = |(up_to, _): (i64, bool)| self.snd_una < up_to || seq < up_to;
+        let recovers = self.books.as_ref().is_none_or(|books| books.recovery.is_some_and(under_way));
+        if recovers || self.open_below(seq) > 0 {
+            return;
+        }
+        let (quiet_ns, round_trip_ns) = self.pause_before(segment, seq, peer);
+        if let Some(books) = self.books.as_mut().filter(|_| quiet_ns < round_trip_ns) {
+            books.unsettled.refusals += left_out;
+        }
+    }
+
+    /// New data in order, which is not known to have been sent before.
+    #[inline(always)]
+    pub(super) fn note_unsettled(&mut self, segment: &Segment, seq: i64) {
+        if self.books.as_ref().is_none_or(|books| seq >= books.unsettled.up_to) {
+            return;
+        }
+        let segments = self.wire_segments(segment.length);
+        if let Some(books) = &mut self.books {
+            books.unsettled.segments += segments;
+        }
+    }
+
+    /// Segments with data that came in order, and that a timer may have sent again, or sent for the first time as the
+    /// sender's own queue had refused them; 0 where identifications do not count the data of this direction.
+    pub fn unsettled(&self, peer: &Sender) -> u64 {
+        let books = self.books.as_ref().filter(|_| self.numbers_alone() && self.numbers_tell_of_data(peer));
+        books.map_or(0, |books| books.unsettled.segments)
+    }
+}

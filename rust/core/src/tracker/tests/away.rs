@@ -1,0 +1,165 @@
+//! What a timeout led to, seen from a point that is not at the sender: slow start, fast retransmit, needless copies, nothing.
+
+use super::distance::{BEFORE_MS, BEHIND_MS, between, ten_answered};
+use super::*;
+use crate::summary::possible;
+
+fn causes(talk: Talk) -> Vec<Cause> {
+    let (connections, _) = talk.done();
+    connections[0].senders[0].arrivals().iter().map(|row| row.cause).collect()
+}
+
+/// Ten segments pass at 2000 ms, and a timer repeats the first 400 ms later; before, SACK may show that the last arrived.
+fn timed_out(sacked: bool) -> Talk {
+    let mut talk = between(true, true);
+    ten_answered(&mut talk);
+    for place in 10..20 {
+        talk.data_echo(2000, 1 + 1000 * place, 1000, 1900);
+    }
+    if sacked {
+        talk.ack_echo(2010, 10_001, &[(19_001, 20_001)], 1900);
+    }
+    talk.data_echo(2400, 10_001, 1000, 1900);
+    talk
+}
+
+/// What a timer sent again is lost behind this point: SACK shows that, and the sender leaves slow start for fast recovery.
+#[test]
+fn slow_start_ends_where_a_copy_is_lost_again() {
+    for (lost_again, last) in [(true, Cause::Fast), (false, Cause::SlowStart)] {
+        let mut talk = timed_out(true);
+        talk.ack_echo(2410, 10_001, &[(19_001, 20_001)], 1900);
+        for (t_ms, seq) in [(2520, 11_001), (2521, 12_001), (2522, 13_001)] {
+            talk.data_echo(t_ms, seq, 1000, 2410);
+        }
+        let answered_ms = 2522 + BEHIND_MS;
+        talk.ack_echo(answered_ms, 10_001, &[(19_001, 20_001), (11_001, 14_001)], 1900);
+        let t_ms = answered_ms + BEFORE_MS + 5;
+        if lost_again {
+            talk.data_echo(t_ms, 10_001, 1000, answered_ms);
+        }
+        talk.data_echo(t_ms, 14_001, 1000, answered_ms);
+        talk.data_echo(t_ms, 15_001, 1000, answered_ms);
+        let found = causes(talk);
+        assert_eq!(found[..4], [Cause::Timeout, Cause::SlowStart, Cause::SlowStart, Cause::SlowStart]);
+        assert!(found[4..].iter().all(|cause| *cause == last), "{found:?}");
+    }
+}
+
+/// The ACK of the first copy takes the timeout back (RFC 3522); what SACK shows lost since is sent by fast retransmit, but not
+/// what the sender sends before it hears of that.
+#[test]
+fn slow_start_ends_where_the_timeout_is_taken_back() {
+    for (heard, last) in [(true, Cause::Fast), (false, Cause::SlowStart)] {
+        let mut talk = timed_out(false);
+        talk.ack_echo(2410, 11_001, &[], 2000);
+        for end in [13_001, 14_001, 15_001] {
+            talk.ack_echo(2412, 11_001, &[(12_001, end)], 2000);
+        }
+        let (t_ms, echoed_ms) = if heard { (2412 + BEFORE_MS + 5, 2412) } else { (2440, 1900) };
+        talk.data_echo(t_ms, 11_001, 1000, echoed_ms);
+        assert_eq!(causes(talk), [Cause::Timeout, last], "{heard}");
+    }
+}
+
+/// The path held a segment and its copy for long. They pass one behind the other, so the ACK between them was too late for
+/// the sender, whatever was lost later; a copy that comes a round trip behind its ACK may mean that this was lost.
+#[test]
+fn a_copy_right_behind_its_late_original_was_needless() {
+    for (after_ms, verdict) in [(10, Verdict::Spurious), (300, Verdict::Inconclusive)] {
+        let mut talk = between(true, true);
+        ten_answered(&mut talk);
+        let held = |talk: &mut Talk, t_ms: i64, sent_ms: u32| {
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack, data.length) = (talk.isn_a + 10_001, talk.isn_b + 1, 1000);
+            data.options.timestamps = Some((sent_ms, 1900));
+            talk.tracker.segment(&data);
+        };
+        held(&mut talk, 3000, 2000);
+        talk.ack_echo(3001, 11_001, &[], 2000);
+        held(&mut talk, 3000 + after_ms, 2400);
+        talk.ack_echo(3001 + after_ms, 11_001, &[], 2000);
+        let (connections, _) = talk.done();
+        let timeouts = connections[0].senders[0].timeouts();
+        assert_eq!(timeouts.len(), 1);
+        assert_eq!(timeouts[0].verdict(connections[0].min_rtt_ns(0)), verdict, "{after_ms}");
+    }
+}
+
+/// Segments in order from 1000 ms on, one each 5 ms; before place `at` a pause, and so many numbers are left out. Holes that are
+/// filled later show that the network loses packets.
+fn numbered(
+    ttl: u8,
+    (at, pause_ms, left_out): (i64, i64, u16),
+    refused_at: Option<i64>,
+    holes: bool,
+) -> Talk {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let (mut id, mut t_ms) = (3, 200);
+    let mut send = |talk: &mut Talk, t_ms: i64, place: i64, skipped: u16| {
+        id += 1 + skipped;
+        let mut data = talk.blank(t_ms, true);
+        (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+        (data.length, data.ip_id, data.ttl) = (1000, id, ttl);
+        talk.tracker.segment(&data);
+    };
+    for place in 0..80 {
+        let skipped = match place {
+            _ if place == at => left_out,
+            _ if refused_at == Some(place) => 1,
+            _ if holes && place % 20 == 5 => 4,
+            _ => 0,
+        };
+        t_ms += match place {
+            _ if place == at => pause_ms,
+            _ if refused_at == Some(place) => 0,
+            _ => 5,
+        };
+        if holes && (1..5).contains(&(place % 20)) {
+            continue;
+        }
+        send(&mut talk, t_ms, place, skipped);
+        if holes && place % 20 == 8 {
+            for again in place - 7..place - 3 {
+                t_ms += 150;
+                send(&mut talk, t_ms, again, 0);
+            }
+            talk.ack(t_ms + 1, 1 + 1000 * (place + 1), &[]);
+        }
+        if !holes || place % 20 == 0 || place % 20 > 8 {
+            talk.ack(t_ms + 1, 1 + 1000 * (place + 1), &[]);
+        }
+    }
+    talk
+}
+
+/// Behind numbers that were left out and a pause, data in order may be retransmissions, the first data as well: as many segments
+/// as numbers. Not where the pause is shorter than any timer, or the numbers are those of all connections of a host.
+#[test]
+fn what_comes_in_order_behind_numbers_left_out_may_be_sent_again() {
+    for (ttl, (at, pause_ms, left_out), expected) in [
+        (64, (0, 230, 10), 10),
+        (64, (40, 230, 3), 3),
+        (64, (40, 30, 3), 0),
+        (64, (40, 230, 0), 0),
+        (128, (40, 230, 3), 0),
+    ] {
+        let (connections, _) = numbered(ttl, (at, pause_ms, left_out), None, false).done();
+        let counts = connections[0].senders[0].arrival_counts();
+        assert_eq!(counts.inferred.iter().sum::<u64>(), 0);
+        assert_eq!(possible(&connections[0], 0), expected, "{ttl} {at} {pause_ms} {left_out}");
+    }
+}
+
+/// Holes show that the network loses packets, so a number left out before a pause was lost, and the timer sent it again. Where
+/// the sender's own queue has refused others, that may have been refused, too.
+#[test]
+fn behind_refusals_nothing_in_order_counts_as_sent_again() {
+    for (refused_at, again, possibly) in [(None, 2, 0), (Some(30), 0, 2)] {
+        let (connections, _) = numbered(64, (55, 300, 2), refused_at, true).done();
+        let rows = connections[0].senders[0].arrivals();
+        assert_eq!(rows.iter().filter(|row| row.in_order).count(), again, "{refused_at:?}");
+        assert_eq!(possible(&connections[0], 0), possibly, "{refused_at:?}");
+    }
+}

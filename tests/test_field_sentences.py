@@ -607,6 +607,11 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=beside)])
     assert "took 10.50 s between" in said.text
     assert "the server at most 1.65 s to respond, the path at least 551 ms, in all" in said.text
+    # In a capture by a host of itself, to both ends, no path is left: what floats leave over is nothing.
+    itself = {"toward_receiver": {"min_ms": 0.0}, "toward_sender": {"min_ms": 0.0}}
+    waits = {"request_wait_s": 13.055249, "response_wait_s": 0.70314}
+    (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | waits, rtt=itself)])
+    assert "the path 0 s, in all" in said.text
     (unknown, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=None)])
     assert "requests" not in unknown.text
     (late, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt, again={"timeout": 1})])

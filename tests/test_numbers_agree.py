@@ -17,6 +17,7 @@ from support_samples import ROOT, SAMPLES
 import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
+from multitracer.diagnosis.field.facts import flow
 from multitracer.model.quantities import duration, rate
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
@@ -219,6 +220,11 @@ def written(entries: list[Object]) -> Iterator[str]:
             after = limits["congestion_window_after_data"] * limits["seconds"]
             parts = [*shares.values(), before, after]
             parts[LIMITS.index("congestion_window")] -= before + after
+            # Slow start takes no longer than its doublings need; the rest of that time is the loss's, too.
+            one = flow(entry)
+            beyond = max(before - one.slow_start_s, 0.0) if one is not None else 0.0
+            parts += [beyond] if beyond else []
+            parts[len(shares)] -= beyond
             for name in ("receiver_window_in_recovery", "receiver_window_paced"):
                 yield from NUMBER.findall(duration(limits[name] * limits["seconds"]))
             sums = [

@@ -90,6 +90,28 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
     assert ("queueing delay" in words.bottleneck(one)) is shown
 
 
+@pytest.mark.parametrize(
+    ("full", "median_ms", "shown"), [(0.8, 0.013, False), (0.8, 1.0, True), (0.6, 0.013, True)]
+)
+def test_who_waits_for_a_full_link_waits_for_half_a_packet(
+    full: float, median_ms: float, shown: bool
+) -> None:
+    """A packet takes 1.5 ms; the queue of the sender's own host is in front of this capture."""
+    queue = (median_ms, 2 * median_ms)
+    one = entry(
+        bandwidth=0.8, rate=7.9e6, full=full, queue=queue, base=0.005, evidence=["queue"], point="snd"
+    )
+    assert (shown_queue(one) is not None) is shown
+
+
+@pytest.mark.parametrize(("delayed", "said"), [(0, False), (1, False), (15, True)])
+def test_a_percentile_without_delayed_acks_is_said_to_be_so(delayed: int, said: bool) -> None:
+    one = _measured("mid", 5.0)
+    one["rtt"] |= {"base_ms": 8.0, "median_ms": 9.0, "p95_ms": 12.0, "delayed_acks": delayed}
+    one["rtt"]["toward_receiver"]["samples"] = 200
+    assert words.rtt(one).endswith(" (without delayed ACKs)") is said
+
+
 def test_a_queue_far_above_the_base_rtt_is_no_jitter() -> None:
     one = entry(bandwidth=0.99, rate=19e6, full=1.0, queue=(1.5, 1.8), base=0.02, evidence=["constant_rate"])
     assert shown_queue(one) is not None

@@ -19,6 +19,7 @@ from multitracer.output.rtt import (
     path_rtt,
     shown_queue,
     usual_rtt,
+    without_delayed,
 )
 
 Object = Mapping[str, Any]
@@ -203,9 +204,9 @@ def rtt(found: Object) -> str:
     whole, samples = path_rtt(found), found["rtt_ms"]
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
-        when = outside_recovery(found)
+        limits = ", ".join(part for part in (outside_recovery(found), without_delayed(found)) if part)
         name = least_name(at_most=whole.at_most)
-        return f"{name} {least}, median {median}, 95th percentile {p95}{f' ({when})' if when else ''}"
+        return f"{name} {least}, median {median}, 95th percentile {p95}{f' ({limits})' if limits else ''}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
         least = f"{least_name(at_most=whole.at_most)} {duration(whole.least / 1e3)}"
@@ -223,7 +224,9 @@ def _far_half(found: Object) -> str:
     if half["median_ms"] is None or half["p95_ms"] is None:
         return ""
     median, p95 = (duration(half[key] / 1e3) for key in ("median_ms", "p95_ms"))
-    return f" (between this capture and the receiver: median {median}, 95th percentile {p95})"
+    limit = without_delayed(found)
+    without = f", {limit}" if limit else ""
+    return f" (between this capture and the receiver: median {median}, 95th percentile {p95}{without})"
 
 
 def rtt_cell(found: Object) -> str:
@@ -292,8 +295,7 @@ def limits(connection: Object) -> str:
     shares = {name: spent_s / seconds for name, spent_s in waits(facts).items()}
     if facts.stalls_s:
         shares["stalled path"] = facts.stalled_s / seconds
-    # What is given to a stall of the path is no recovery here either.
-    also = min(facts.window_in_recovery_s / seconds, shares["loss_recovery"])
+    also = facts.window_in_recovery_s / seconds
     parts = [
         f"{name.replace('_', ' ')} {share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])

@@ -69,10 +69,25 @@ def outside_recovery(entry: Mapping[str, Any]) -> str:
     return "" if share is None or share >= SELDOM else "outside of loss recovery"
 
 
+DELAYED = 0.05
+"""If so many of the ACKs were delayed by their receiver, the 95th percentile of all would be one of these."""
+
+
+def without_delayed(entry: Mapping[str, Any]) -> str:
+    """``without delayed ACKs``, to be said of a percentile that would be another with them."""
+    rtt = entry.get("rtt") or {}
+    delayed = rtt.get("delayed_acks") or 0
+    samples = (rtt.get("toward_receiver") or {}).get("samples") or 0
+    return "without delayed ACKs" if delayed and delayed >= DELAYED * (delayed + samples) else ""
+
+
 PACKETS = 3
 PART = 0.25
 FULL = 0.95
 """A link that was full for so much of the time has a queue of so many packets, or so much of the base RTT."""
+
+MOSTLY, HALF = 0.7, 0.5
+"""Who waits for a link that was full for that part of the time usually waits for half a packet or longer."""
 
 _HEADERS = 40
 """Bytes of IP and TCP."""
@@ -83,17 +98,21 @@ def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
 
     A single connection that fills a link all the time keeps its queue filled. If what came later than at its
     best is less than a few packets take on that link, the queue is not between this capture and the receiver
-    (it may be that of the sender's host), and the rest is jitter.
+    (it may be that of the sender's host), and the rest is jitter. So it is for any link that was full for
+    most of the time, if it is less than half a packet takes.
     """
     found = entry.get("bottleneck") or {}
     queue: Mapping[str, float] | None = found.get("standing_queue_ms")
-    if queue is None or found["shared_with"] or "queue" in found["evidence"]:
-        return queue
-    if found["rate_bps"] is None or (found["full_share"] or 0.0) < FULL or not entry["packets"]["data"]:
+    if queue is None or not found["rate_bps"] or not entry["packets"]["data"]:
         return queue
     packet_bits = 8 * (entry["bytes"]["sent"] / entry["packets"]["data"] + _HEADERS)
-    least_ms = PACKETS * packet_bits / found["rate_bps"] * 1e3
-    small = queue["median"] < min(least_ms, PART * (found["base_rtt_ms"] or 0.0))
+    packet_ms = packet_bits / found["rate_bps"] * 1e3
+    full_share = found["full_share"] or 0.0
+    if full_share >= MOSTLY and queue["median"] < HALF * packet_ms:
+        return None
+    if full_share < FULL or found["shared_with"] or "queue" in found["evidence"]:
+        return queue
+    small = queue["median"] < min(PACKETS * packet_ms, PART * (found["base_rtt_ms"] or 0.0))
     return None if small else queue
 
 

@@ -116,7 +116,8 @@ def _share_of_time(group: Group) -> str:
         return ""
     # What they brought together is known for all of the time.
     when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
-    there = f" ({part_of_time(group.span_s, group.of_s)})" if group.span_s < MOST_OF_ALL * group.of_s else ""
+    part = group.span_s < MOST_OF_ALL * group.of_s
+    there = f" (they were there for {part_of_time(group.span_s, group.of_s)})" if part else ""
     share = _known_share(flows)
     return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
 

@@ -47,6 +47,8 @@ def losses(flows: tuple[Flow, ...]) -> str:
     # What was needless may have been lost, too: the bound says little where much of it was.
     vague = sum(flow.needless for flow in flows) > VAGUE * again
     if not all(flow.complete for flow in flows) or (vague and not least):
+        if not again:
+            return "nothing was retransmitted"
         return f"{percent(again / sent)} of the segments were retransmitted ({again:,} {of}){needless}"
     if not least:
         return f"at most {percent(most / sent)} of the segments were lost ({most:,} {of}){needless}"

@@ -54,6 +54,8 @@ fn push_round_trip(out: &mut String, found: &RoundTrip) {
     push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"base_at_most\": ");
     out.push_str(if found.base_at_most { "true" } else { "false" });
+    out.push_str(",\n        \"delayed_acks\": ");
+    push_int(out, i64::from(found.delayed_acks));
     out.push_str(",\n        \"median_ms\": ");
     push_ms(out, found.median_ns);
     out.push_str(",\n        \"p95_ms\": ");

@@ -55,9 +55,11 @@ pub(super) struct Gaps {
     /// TSecr of the last data segment.
     last_ecr: u32,
     stamped: bool,
-    /// Of the last data segment: the buffer was empty behind it, as its PSH says; its payload.
+    /// Of the segment that holds the highest byte: the buffer was empty behind it, as its PSH says; its payload.
     pushed: bool,
     length: u32,
+    /// Of the last data segment, which may be a retransmission below that.
+    last_length: u32,
     id: u16,
     /// Whether any segment had PSH, and how many had none.
     pushes: bool,
@@ -96,6 +98,7 @@ impl Fields for Gaps {
             stamped,
             pushed,
             length,
+            last_length,
             id,
             pushes,
             unpushed,
@@ -118,7 +121,13 @@ impl Fields for Gaps {
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
-        walk_answers(walk, [window_known, heard, &mut loss, &mut rest]);
+        let mut below = last_length != length;
+        walk_answers(walk, [window_known, heard, &mut loss, &mut rest, &mut below]);
+        if below {
+            walk_over!(walk: last_length);
+        } else {
+            *last_length = *length;
+        }
         parts.walk(walk, [loss, rest]);
     }
 }
@@ -143,15 +152,17 @@ impl Gaps {
     /// What the next is judged by.
     #[inline(always)]
     pub fn keep(&mut self, segment: &Segment, seq: i64) {
-        self.high = self.high.max(seq.wrapping_add(i64::from(segment.length)));
+        let (end, pushed) = (seq.wrapping_add(i64::from(segment.length)), segment.has(flags::PSH));
+        if end >= self.high {
+            (self.high, self.pushed, self.length) = (end, pushed, segment.length);
+        }
         self.last_ns = segment.t_ns;
         if let Some((_, ecr)) = segment.options.timestamps {
             (self.last_ecr, self.stamped) = (ecr, true);
         }
-        self.pushed = segment.has(flags::PSH);
-        self.pushes |= self.pushed;
-        self.unpushed += u32::from(!self.pushed);
-        (self.length, self.id) = (segment.length, segment.ip_id);
+        self.pushes |= pushed;
+        self.unpushed += u32::from(!pushed);
+        (self.last_length, self.id) = (segment.length, segment.ip_id);
     }
 
     /// An ACK passes.
@@ -171,8 +182,8 @@ impl Gaps {
     }
 
     /// Payload of the last data segment.
-    pub fn length(&self) -> u32 {
-        self.length
+    pub fn last_length(&self) -> u32 {
+        self.last_length
     }
 
     /// Whether all that was sent is acknowledged.

@@ -29,8 +29,9 @@ pub(super) struct Halves {
     /// The last of each; -1 if there is none.
     far_ns: i64,
     near_last_ns: i64,
-    /// The last ACK seems to have been delayed.
+    /// The last ACK seems to have been delayed, and so many did.
     delayed: bool,
+    pub(super) delays: u32,
     /// An ACK whose timestamp no data has echoed yet: when it passed (-1: none is waited for), its TSval, and when the data had
     /// passed that it measured (-1: none).
     probe_ns: i64,
@@ -70,6 +71,7 @@ impl Default for Halves {
             far_ns: -1,
             near_last_ns: -1,
             delayed: false,
+            delays: 0,
             probe_ns: -1,
             probe_val: 0,
             probe_from_ns: -1,
@@ -99,6 +101,7 @@ impl Fields for Halves {
             far_ns,
             near_last_ns,
             delayed,
+            delays,
             probe_ns,
             probe_val,
             probe_from_ns,
@@ -122,7 +125,13 @@ impl Fields for Halves {
         let [mut turning, mut looped] = [turn.1, *loop_min_ns].map(|ns| ns < i64::MAX);
         // Most have no echo.
         let mut echoed = unqueued.last_ns >= 0;
-        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed, delayed]);
+        let mut delaying = *delays > 0;
+        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed, delayed, &mut delaying]);
+        if delaying {
+            delays.walk(walk);
+        } else {
+            *delays = 0;
+        }
         // What is short takes few bytes: times before others that are there.
         let since = |walk: &mut W, from_ns: &mut i64, until_ns: i64, known: bool| {
             let mut took_ns = if known { until_ns.wrapping_sub(*from_ns) } else { 0 };
@@ -159,6 +168,9 @@ pub(super) const HOST_NS: i64 = 1_000_000;
 /// What a receiver delays the ACK of a lone segment by, at least (RFC 5681 section 4.2: up to 500 ms; stacks in use: 25 ms to
 /// 200 ms).
 const DELAYED_NS: i64 = 20_000_000;
+
+/// ...and at most. On a slow link the next segment alone takes longer.
+const MOST_DELAYED_NS: i64 = 250_000_000;
 
 impl Halves {
     /// What the connection has measured already, and the loop of its handshake.
@@ -325,13 +337,17 @@ impl Halves {
             self.turn = (-1, i64::MAX);
         }
         // Longer than the last by as much as a receiver delays an ACK, it shows no queue: the next one does, if it is as long.
-        let longer = single && self.far_ns >= 0 && rtt_ns - self.far_ns > DELAYED_NS.max(self.far_ns / 8);
+        let later_ns = rtt_ns - self.far_ns;
+        let longer = single && self.far_ns >= 0 && later_ns > DELAYED_NS.max(self.far_ns / 8);
+        let longer = longer && later_ns <= MOST_DELAYED_NS;
         let delayed = longer && (lone || !self.delayed);
         self.delayed = delayed;
         if !(lone || delayed) || self.far_ns < 0 || rtt_ns < self.far_ns {
             self.far_ns = rtt_ns;
         }
-        if counts && !delayed {
+        if counts && delayed {
+            self.delays = self.delays.saturating_add(1);
+        } else if counts {
             self.far.add(rtt_ns);
             let near_ns = self.toward_sender_ns(t_ns, rtt_ns);
             self.whole.add(rtt_ns.saturating_add(near_ns));

@@ -275,7 +275,8 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let recovering = own.state != super::State::Open;
     let unit = full_segment(own);
     let Some(path) = &mut own.path else { return false };
-    let packets = own.ids.packets_of(i64::from(path.gaps.length()), segment.options.timestamps.is_some());
+    let packets =
+        own.ids.packets_of(i64::from(path.gaps.last_length()), segment.options.timestamps.is_some());
     let before = own.totals.data_segments.saturating_sub(1);
     let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before };
     let waited = path.gaps.judge(segment, seq, &now, &path.halves);

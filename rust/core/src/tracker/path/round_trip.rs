@@ -37,6 +37,8 @@ pub struct RoundTrip {
     pub base_ns: Option<i64>,
     /// Whether the path's own may be less: too few round trips were measured here after the handshake.
     pub base_at_most: bool,
+    /// ACKs that their receiver seems to have delayed: they are in neither median nor percentile.
+    pub delayed_acks: u32,
     /// Median and 95th percentile of the sum.
     pub median_ns: Option<f64>,
     /// See above.
@@ -111,6 +113,7 @@ impl RoundTrip {
             timed_share: None,
             base_ns,
             base_at_most: base_ns.is_some() && (at_most(near.min_ns, halves.near.samples) || rare),
+            delayed_acks: halves.delays,
             median_ns,
             p95_ns,
         }

@@ -42,7 +42,7 @@ def test_a_fault_damages(fault: raw.Fault, content: bytes) -> None:
     assert len(found - {content}) > 1
 
 
-@pytest.mark.parametrize("fault", set(captures.FAULTS), ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", tuple(dict.fromkeys(captures.FAULTS)), ids=lambda fault: fault.__name__)
 def test_a_fault_of_records_leaves_a_capture(fault: captures.RecordFault) -> None:
     whole = captures.read(CAPTURE)
     assert captures.written(CAPTURE[:24], whole) == CAPTURE

@@ -75,7 +75,9 @@ impl RoundTrip {
             && near.min_ns.is_some_and(|least_ns| {
                 least_ns > HOST_NS && answers.first_ns as f64 > SHARP.1 * least_ns as f64
             });
-        let measured = timed && !moved && 2 * halves.unsure < halves.whole.samples;
+        // ACKs that are not counted, because they were delayed, were measured all the same.
+        let acks = halves.whole.samples.saturating_add(halves.delays);
+        let measured = timed && !moved && halves.whole.samples > 0 && 2 * halves.unsure < acks;
         // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
         // long as that, and longer than what is left of it here, the whole is not known.
         let tick_ns = if beside { 0.0 } else { halves.clock.tick_ns as f64 };
@@ -93,9 +95,9 @@ impl RoundTrip {
                 (Some(median_ns), Some(p95_ns))
                     if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
                 {
-                    // If the slowest echo is faster than most of the sums, they count something twice.
+                    // What bounds the percentile bounds the median, too.
                     let p95_ns = echoed(p95_ns, far.p95_ns, 1.0);
-                    if p95_ns < median_ns { (None, None) } else { (Some(median_ns), Some(p95_ns)) }
+                    (Some(median_ns.min(p95_ns)), Some(p95_ns))
                 }
                 _ => (None, None),
             },

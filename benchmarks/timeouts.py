@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causes of retransmissions and verdicts on timeouts from one capture, against kernels and packets.
 
-Usage: benchmarks/timeouts.py DIR... [--cache FILE] [--rows FILE] [--jobs 1]     (campaigns of field.py)
+Usage: benchmarks/timeouts.py DIR... [--rows FILE] [--jobs 1]     (campaigns of field.py)
 
 Counted at each point, with and without SACK and timestamps:
 
@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +153,9 @@ def said(capture: Path) -> Json:
     return {"causes": causes, "counts": counts, "verdicts": verdicts}
 
 
-def score(run: Path, truths: Mapping[str, Json]) -> list[Json]:
+def score(run: Path) -> list[Json]:
     """A run at every point."""
-    truth = truths.get(str(run)) or truth_of(run)
+    truth = truth_of(run)
     out = []
     right: dict[Any, str] = {}
     for point in POINTS:
@@ -231,18 +229,11 @@ def main() -> int:
     )
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="campaigns")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="keep the truth of each run in this file")
     parser.add_argument("--rows", type=Path, help="write what was found of each capture to this file")
     arguments = parser.parse_args()
     runs = sorted(path.parent for folder in arguments.folders for path in folder.glob("*/truth.json"))
-    kept = arguments.cache
-    truths: dict[str, Json] = pickle.loads(kept.read_bytes()) if kept and kept.exists() else {}
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        if kept:
-            new = [run for run in runs if str(run) not in truths]
-            truths |= {str(run): truth for run, truth in zip(new, pool.map(truth_of, new), strict=True)}
-            kept.write_bytes(pickle.dumps(truths))
-        rows = [row for part in map(partial(score, truths=truths), runs) for row in part]
+        rows = [row for part in pool.map(score, runs) for row in part]
     if arguments.rows:
         arguments.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
     print(table(rows))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from multitracer.cli import words
+from multitracer.output.rtt import known_point
 
 
 def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict[str, Any]:
@@ -76,4 +77,4 @@ def test_what_may_be_a_retransmission_is_told(total: int, possible: int, begin: 
     [("snd", "certain", True), ("snd", "guess", False), ("mid", "certain", False), ("rcv", "likely", False)],
 )
 def test_the_timer_is_known_at_the_sender_alone(point: str, grade: str, known: bool) -> None:
-    assert words.at_sender({"point": point, "observation": {"grade": grade}}) == known
+    assert (known_point({"point": point, "observation": {"grade": grade}}) == "snd") == known

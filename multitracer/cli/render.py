@@ -17,6 +17,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
+from multitracer.output.rtt import known_point
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, nearly_all
 
@@ -139,7 +140,7 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "Retransmitted", words.retransmitted(found))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
-    _timeouts(console, timeouts.get("events", []), rto=words.at_sender(found))
+    _timeouts(console, timeouts.get("events", []), rto=known_point(found) == "snd")
     _line(console, "RTT", words.rtt(found))
     if line := words.losses(found, both):
         _line(console, "Losses", line)

@@ -14,6 +14,7 @@ from multitracer.output.losses import loss_bounds, needless_prefix, proven_upstr
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
+    known_point,
     least_name,
     outside_recovery,
     path_rtt,
@@ -113,7 +114,7 @@ def retransmitted(connection: Object) -> str:
     counts, possible = connection["retransmissions"], _possible(connection)
     if possible and not counts["total"]:
         return f"none for certain{_may_be(possible)}"
-    found = causes(counts, seen=_point(connection) == "snd")
+    found = causes(counts, seen=known_point(connection) == "snd")
     return f"{'at least ' if _some_missing(connection) else ''}{found}{_may_be(possible)}"
 
 
@@ -160,19 +161,9 @@ def timeouts(connection: Object) -> str:
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
     missing = _some_missing(connection)
-    points = [_point(connection)]
+    points = [known_point(connection)]
     said = timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
     return "none for certain" if _possible(connection) and said.startswith("no timeouts") else said
-
-
-def at_sender(connection: Object) -> bool:
-    """Whether the capture is known to be the sender's: elsewhere its timer holds what the path held."""
-    return _point(connection) == "snd"
-
-
-def _point(connection: Object) -> str | None:
-    """Where the capture was taken; None if that is a guess."""
-    return None if (connection.get("observation") or {}).get("grade") == "guess" else connection["point"]
 
 
 def timeouts_from(

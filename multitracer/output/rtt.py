@@ -43,6 +43,12 @@ def base_at_most(entry: Mapping[str, Any]) -> bool:
     return bool((entry.get("rtt") or {}).get("base_at_most"))
 
 
+def known_point(entry: Mapping[str, Any]) -> str | None:
+    """Where the capture of an entry was taken; None where that is unknown, or but a guess."""
+    guessed = (entry.get("observation") or {}).get("grade") == "guess"
+    return None if guessed else entry["point"]
+
+
 HOST_MS = 1.0
 """A host answers itself within this, at its best."""
 

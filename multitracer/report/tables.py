@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from multitracer.output.rtt import usual_rtt
+from multitracer.output.rtt import known_point, usual_rtt
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables
@@ -141,8 +141,7 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
         for one in connections:
             for event in one["timeouts"].get("events", []):
                 # Elsewhere the time that the path held a segment is in it.
-                at_sender = one["point"] == "snd" and (one.get("observation") or {}).get("grade") != "guess"
-                rto = event["rto_s"] if at_sender else None
+                rto = event["rto_s"] if known_point(one) == "snd" else None
                 times = 2 ** min(event["backoff"], 62)
                 timer = "RTO" if times == 1 else f"{times:,} RTO"
                 yield Row(

@@ -52,7 +52,8 @@ def turns_of(flow: Flow) -> Turns | None:
     asked_s, answered_s = float(found["request_wait_s"]), float(found["response_wait_s"])
     client_s = max(asked_s - (found["requests"] - 1) * to_client_s, 0.0)
     server_s = max(answered_s - found["count"] * to_server_s, 0.0)
-    paths_s = max(asked_s + answered_s - client_s - server_s, 0.0)
+    # What floats leave over is nothing.
+    paths_s = max(round(asked_s + answered_s - client_s - server_s, 9), 0.0)
     # Next to an end, what it takes is seen as it is.
     client_away, server_away = (1e3 * way_s > HOST_MS for way_s in (to_client_s, to_server_s))
     return Turns(
@@ -78,5 +79,5 @@ def turn_words(flow: Flow) -> str:
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
         f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "
         f"request, the server {most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path "
-        f"{least}{duration(round(turns.paths_s, 9))}, in all"
+        f"{least}{duration(turns.paths_s)}, in all"
     )

@@ -338,8 +338,9 @@ impl Halves {
         }
         // Longer than the last by as much as a receiver delays an ACK, it shows no queue: the next one does, if it is as long.
         let later_ns = rtt_ns - self.far_ns;
-        let longer = single && self.far_ns >= 0 && later_ns > DELAYED_NS.max(self.far_ns / 8);
-        let longer = longer && later_ns <= MOST_DELAYED_NS;
+        let longer = single
+            && self.far_ns >= 0
+            && (DELAYED_NS.max(self.far_ns / 8) + 1..=MOST_DELAYED_NS).contains(&later_ns);
         let delayed = longer && (lone || !self.delayed);
         self.delayed = delayed;
         if !(lone || delayed) || self.far_ns < 0 || rtt_ns < self.far_ns {

@@ -117,14 +117,10 @@ impl Limits {
         let end_ns = totals.last_advance_ns.unwrap_or(first_ns).max(totals.last_data_ns.unwrap_or(first_ns));
         let span_ns = end_ns.saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
+        let acks = connection.senders_at(1 - direction);
         match &sender.path {
-            Some(path) => {
-                limits.divide(path, link, sender, connection.senders_at(1 - direction), span_ns);
-            }
-            None => {
-                limits.ns[Self::of_few(sender, connection.senders_at(1 - direction)) as usize] =
-                    span_ns as f64
-            }
+            Some(path) => limits.divide(path, link, sender, acks, span_ns),
+            None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
         }
         let opening_ns = opening_ns(connection, first_ns);
         limits.ns[Limit::Handshake as usize] = opening_ns as f64;

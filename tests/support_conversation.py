@@ -122,6 +122,18 @@ class Conversation:
             self.ack(300 + 200 * i, 1001 + 1000 * i)
         return 1 + 1000 * segments
 
+    def rounds(
+        self, t_ms: float, seq: int, rounds: int, rtt_ms: float, *, segments: int = 10, window: int = 60_000
+    ) -> tuple[float, int]:
+        """So many segments in each RTT, and the time and the sequence number of the next."""
+        for _ in range(rounds):
+            for number in range(segments):
+                self.data(t_ms, seq + 1000 * number)
+            for number in range(1, segments + 1):
+                self.ack(t_ms + rtt_ms + 0.01 * number, seq + 1000 * number, window=window)
+            t_ms, seq = t_ms + rtt_ms + 1, seq + 1000 * segments
+        return t_ms, seq
+
     def write(self, path: Path) -> Path:
         """The capture, in the order in which it was told."""
         with path.open("wb") as file:

@@ -39,7 +39,7 @@ def five_losses(path: Path, *, filled: bool, more: bool) -> Object:
     window = 10_000 if filled else 60_000
     said = Conversation(sack=False)
     said.handshake(0, RTT_MS)
-    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 3, window)
+    t_ms, seq = said.rounds(RTT_MS + 1, 1, 3, RTT_MS, window=window)
     for number in range(10):
         said.data(t_ms, seq + 1000 * number)
     lost, end = [0, 2, 4, 6, 8], seq + 10_000
@@ -56,19 +56,8 @@ def five_losses(path: Path, *, filled: bool, more: bool) -> Object:
             said.ack(t_ms, end, window=window)
         t_ms += 0.1
     if more:
-        said_in_rounds(said, t_ms, end, 3, window)
+        said.rounds(t_ms, end, 3, RTT_MS, window=window)
     return analysed(said, path)
-
-
-def said_in_rounds(said: Conversation, t_ms: float, seq: int, rounds: int, window: int) -> tuple[float, int]:
-    """Ten segments in each RTT, and the time and the sequence number of the next."""
-    for _ in range(rounds):
-        for number in range(10):
-            said.data(t_ms, seq + 1000 * number)
-        for number in range(1, 11):
-            said.ack(t_ms + RTT_MS + 0.01 * number, seq + 1000 * number, window=window)
-        t_ms, seq = t_ms + RTT_MS + 1, seq + 10_000
-    return t_ms, seq
 
 
 def test_a_window_that_is_full_during_recovery_is_said_beside_it(tmp_path: Path) -> None:
@@ -96,7 +85,7 @@ def test_time_before_the_first_loss_is_no_loss_s(tmp_path: Path) -> None:
     """Six RTTs, one loss, and six RTTs of a window half as large."""
     said = Conversation()
     said.handshake(0, RTT_MS)
-    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 6, 60_000)
+    t_ms, seq = said.rounds(RTT_MS + 1, 1, 6, RTT_MS)
     for number in range(10):
         said.data(t_ms, seq + 1000 * number)
     for number in range(2, 11):
@@ -104,12 +93,7 @@ def test_time_before_the_first_loss_is_no_loss_s(tmp_path: Path) -> None:
     said.data(t_ms + RTT_MS + 1, seq)
     said.ack(t_ms + 2 * RTT_MS + 1, seq + 10_000)
     t_ms, seq = t_ms + 2 * RTT_MS + 2, seq + 10_000
-    for _ in range(6):
-        for number in range(5):
-            said.data(t_ms, seq + 1000 * number)
-        for number in range(1, 6):
-            said.ack(t_ms + RTT_MS + 0.01 * number, seq + 1000 * number)
-        t_ms, seq = t_ms + RTT_MS + 1, seq + 5_000
+    said.rounds(t_ms, seq, 6, RTT_MS, segments=5)
     found = analysed(said, tmp_path)
     (one,) = found["connections"]
     shares = one["limits"]
@@ -127,7 +111,7 @@ def test_time_before_the_first_loss_is_no_loss_s(tmp_path: Path) -> None:
 def test_without_a_loss_all_of_it_is_before_it(tmp_path: Path) -> None:
     said = Conversation()
     said.handshake(0, RTT_MS)
-    said_in_rounds(said, RTT_MS + 1, 1, 6, 60_000)
+    said.rounds(RTT_MS + 1, 1, 6, RTT_MS)
     shares = analysed(said, tmp_path)["connections"][0]["limits"]
     parts = [shares[f"congestion_window_{name}"] for name in ("before_loss", "after_data")]
     assert sum(parts) == pytest.approx(shares["congestion_window"], abs=2e-6)
@@ -137,7 +121,7 @@ def test_without_a_loss_all_of_it_is_before_it(tmp_path: Path) -> None:
 def test_no_window_held_anything_back_while_the_last_ack_was_delayed(tmp_path: Path) -> None:
     said = Conversation()
     said.handshake(0, RTT_MS)
-    t_ms, seq = said_in_rounds(said, RTT_MS + 1, 1, 2, 60_000)
+    t_ms, seq = said.rounds(RTT_MS + 1, 1, 2, RTT_MS)
     for number in range(5):
         said.data(t_ms, seq + 1000 * number)
     said.ack(t_ms + 2 * RTT_MS, seq + 5000)
@@ -182,7 +166,7 @@ def test_a_first_flight_that_never_came_by(
         said.segment(RTT_MS + 10, False, 1, 1, PSH, b"go")
     t_ms, seq = RTT_MS + float(silent_ms), 1
     said.idents[0] += step - 1
-    said_in_rounds(said, t_ms, seq, 4, 60_000)
+    said.rounds(t_ms, seq, 4, RTT_MS)
     shares = analysed(said, tmp_path)["connections"][0]["limits"]
     assert shares["loss_recovery_before_data"] * shares["seconds"] == pytest.approx(left_out, abs=1e-4)
     assert shares["loss_recovery"] == pytest.approx(shares["loss_recovery_before_data"])
@@ -199,7 +183,7 @@ def one_initial_window(path: Path, *, short: int) -> float:
     end = 1 + 100 * short
     for number in range(1, short + 1):
         said.ack(2 * RTT_MS + 1 + 0.01 * number, 1 + 100 * number)
-    said_in_rounds(said, 2 * RTT_MS + 1.2, end, 4, 60_000)
+    said.rounds(2 * RTT_MS + 1.2, end, 4, RTT_MS)
     return float(analysed(said, path)["connections"][0]["limits"]["application"])
 
 

@@ -24,13 +24,7 @@ def test_a_repaired_loss_holds_nobody(tmp_path: Path) -> None:
     """A full segment without PSH that was sent last shows that more was left, but no retransmission does."""
     said = Conversation(sack=False)
     said.handshake(0, RTT_MS)
-    t_ms, seq = RTT_MS + 1, 1
-    for _ in range(3):
-        for number in range(8):
-            said.data(t_ms + 0.01 * number, seq + 1000 * number)
-        for number in range(1, 9):
-            said.ack(t_ms + RTT_MS + 0.01 * number, seq + 1000 * number)
-        t_ms, seq = t_ms + RTT_MS + 1, seq + 8000
+    t_ms, seq = said.rounds(RTT_MS + 1, 1, 3, RTT_MS, segments=8)
     for number in range(8):
         said.data(
             t_ms + 0.01 * number, seq + 1000 * number, 500 if number == 7 else 1000, PSH * (number == 7)

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
-from multitracer.output.losses import loss_bounds, needless_prefix, proven_upstream
+from multitracer.output.losses import loss_bounds, may_be_again, needless_prefix, proven_upstream
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -127,10 +127,9 @@ def _may_be(possible: int) -> str:
     """Why that does not show: numbers were left out before them, and a timer may have sent them."""
     if not possible:
         return ""
-    may = "a retransmission" if possible == 1 else "retransmissions"
     return (
-        f"; {count(possible, 'segment')} in order may be {may}: IP identifications were left out before, by "
-        "a loss and a timeout, or as the sender's own queue refused segments"
+        f"; {may_be_again(possible)}: IP identifications were left out before, by a loss and a timeout, or "
+        "as the sender's own queue refused segments"
     )
 
 

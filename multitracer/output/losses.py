@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.model.frozen import frozen
+from multitracer.model.quantities import count
 
 _TIMESTAMPS_BYTES = 12
 _FULL = 0.5
@@ -102,6 +103,12 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
         return upstream
     full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
     return upstream if full >= _FULL else 0
+
+
+def may_be_again(possible: int) -> str:
+    """``10 segments in order may be retransmissions``."""
+    what = "a retransmission" if possible == 1 else "retransmissions"
+    return f"{count(possible, 'segment')} in order may be {what}"
 
 
 def needless_prefix(*, certain: bool, divided: bool) -> str:

@@ -7,7 +7,7 @@ from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, were
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration
-from multitracer.output.losses import needless_prefix
+from multitracer.output.losses import may_be_again, needless_prefix
 
 LEAST_ACKS = 3
 
@@ -64,10 +64,7 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
     Nor did they see that there was none where what came in order may be a retransmission.
     """
     if possible := sum(flow.possible for flow in flows):
-        what = "a retransmission" if possible == 1 else "retransmissions"
-        return (
-            f"{count(possible, 'segment')} in order may be {what} (IP identifications were left out before)"
-        )
+        return f"{may_be_again(possible)} (IP identifications were left out before)"
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)

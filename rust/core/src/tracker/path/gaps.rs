@@ -9,6 +9,7 @@ use super::limits::{INITIAL, Wait};
 use super::parts::Parts;
 use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
+use super::trains::{Delivered, Trains};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
@@ -211,9 +212,15 @@ impl Gaps {
 
     /// A data segment passes after a pause; whether the application made it wait.
     #[inline(always)]
-    pub fn judge(&mut self, segment: &Segment, seq: i64, now: &Circumstances, halves: &Halves) -> bool {
+    pub fn judge(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        now: &Circumstances,
+        (halves, trains): (&Halves, &Trains),
+    ) -> bool {
         let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
-        let waited = self.blame(segment, seq, gap_ns, now, halves);
+        let waited = self.blame(segment, seq, gap_ns, now, (halves, trains));
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.
         let most_ns = self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns);
         self.usual_ns += (gap_ns.min(most_ns) - self.usual_ns) >> 3;
@@ -227,7 +234,7 @@ impl Gaps {
         seq: i64,
         gap_ns: i64,
         now: &Circumstances,
-        halves: &Halves,
+        (halves, trains): (&Halves, &Trains),
     ) -> bool {
         let Circumstances { una, unit, recovering, sent, packets, before } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
@@ -254,7 +261,7 @@ impl Gaps {
                 || partial
                     && (left <= in_flight || !exact)
                     && (self.known.edge - self.known.una) % unit == length);
-        let short = partial && !filled || self.writes_each(sent, unit, halves);
+        let short = partial && !filled || self.writes_each(sent, in_flight, unit, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
@@ -303,7 +310,7 @@ impl Gaps {
         if !orderly {
             self.writes.lost(high);
             let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
-            self.parts.recovers(window_ns, high, self.spent_ns[Wait::Network as usize]);
+            self.parts.recovers(window_ns, high, self.spent_ns[Wait::Network as usize], trains.delivered());
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
         }
@@ -368,12 +375,17 @@ impl Gaps {
 
     /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where
     /// they queue, more of them may wait to be sent.
-    fn writes_each(&self, sent: u32, unit: i64, halves: &Halves) -> bool {
+    fn writes_each(&self, sent: u32, in_flight: i64, unit: i64, halves: &Halves) -> bool {
         // Several segments that a network interface divides may all have it.
-        sent >= WRITES
-            && i64::from(self.length) <= unit
+        i64::from(self.length) <= unit
             && self.unpushed <= sent / SHARED
+            && (sent >= WRITES || halves.beside_sender() && self.never_full(in_flight, unit))
             && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
+    }
+
+    /// Whether no congestion window was ever full: it holds ten segments from the first (RFC 6928), until something is lost.
+    fn never_full(&self, in_flight: i64, unit: i64) -> bool {
+        !self.parts.lost() && self.writes.most().max(in_flight) < INITIAL * unit
     }
 
     /// A pause begins behind a segment that is `short` or not; whether the application wrote no faster before it. What
@@ -426,6 +438,11 @@ impl Gaps {
     /// What the network took before the first loss showed; all of it if none did.
     pub fn before_loss_ns(&self) -> i64 {
         self.parts.before_loss_ns(self.spent_ns[Wait::Network as usize])
+    }
+
+    /// What trains had shown of the link by then.
+    pub fn delivered_before_loss(&self) -> Delivered {
+        self.parts.delivered()
     }
 
     /// What of the receiver window's time it had room, and the sender paced itself.

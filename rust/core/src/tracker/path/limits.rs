@@ -159,7 +159,8 @@ impl Limits {
         spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
         let mut filled_ns = path.gaps.filled_ns();
         let mut before_loss_ns = path.gaps.before_loss_ns();
-        if !repaired(sender) {
+        let lost = repaired(sender);
+        if !lost {
             // What looked like a recovery is what the sender waited for anyway.
             let [window, network] = [Wait::Window, Wait::Network].map(|wait| spent[wait as usize]);
             let to = if window > network { Wait::Window } else { Wait::Network };
@@ -211,6 +212,7 @@ impl Limits {
         let mine = at(Wait::Application) >= busy_ns + at(Wait::Window) + at(Wait::Silence);
         self.paced = mine && path.link.is_none() && path.beside_sender() && !path.trains.often_queued();
         let full = if self.paced { 0.0 } else { path.trains.full_share_of(busy_ns, copies, queued_rate) };
+        let by_trains = full > shared;
         let full = full.max(shared);
         self.window_in_recovery_ns = filled_ns as f64;
         self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
@@ -233,15 +235,24 @@ impl Limits {
             true => Limit::CongestionWindow,
             false => Limit::Unknown,
         };
-        add(window_free, at(Wait::Network) * (1.0 - full));
+        // The link may have been full before the first loss, and not behind it.
+        let after_data_ns = rest_ns as f64;
+        let before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network) - after_data_ns).max(0.0);
+        let (full_before, full_behind) = if by_trains && lost {
+            let delivered = path.gaps.delivered_before_loss();
+            let before = path.trains.full_share_in(delivered, before_loss_ns, copies, queued_rate);
+            split(full, before, before_loss_ns / busy_ns.max(1.0))
+        } else {
+            (full, full)
+        };
+        let behind_ns = at(Wait::Network) - before_loss_ns;
+        add(window_free, before_loss_ns * (1.0 - full_before) + behind_ns * (1.0 - full_behind));
         if window_free == Limit::CongestionWindow {
-            let after_data_ns = rest_ns as f64;
-            self.after_data_ns = after_data_ns * (1.0 - full);
-            self.before_loss_ns =
-                (before_loss_ns as f64).min(at(Wait::Network) - after_data_ns) * (1.0 - full);
+            self.after_data_ns = after_data_ns * (1.0 - full_behind);
+            self.before_loss_ns = before_loss_ns * (1.0 - full_before);
         }
-        add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full) + at(Wait::Silence));
-        add(Limit::Application, at(Wait::Drain) * (1.0 - full) + at(Wait::Application));
+        add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
+        add(Limit::Application, at(Wait::Drain) * (1.0 - full_behind) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));
         add(Limit::Unknown, at(Wait::Unknown));
         // Times of a file may go backwards.
@@ -287,6 +298,17 @@ impl Limits {
         let total_ns = self.total_ns();
         self.ns.map(|ns| if total_ns > 0.0 { ns / total_ns } else { 0.0 })
     }
+}
+
+/// The share of a part of a time, and that of the rest, which together are the `whole`; the first as near to `first` as that
+/// allows.
+fn split(whole: f64, first: f64, part: f64) -> (f64, f64) {
+    if part <= 0.0 || part >= 1.0 {
+        return (whole, whole);
+    }
+    let [least, most] = [(whole - (1.0 - part)) / part, whole / part].map(|bound| bound.clamp(0.0, 1.0));
+    let first = first.max(least).min(most);
+    (first, ((whole - first * part) / (1.0 - part)).clamp(0.0, 1.0))
 }
 
 /// Whether anything was sent again that may have been lost. Duplicate ACKs tell of reordering as well, and a tail loss
@@ -336,6 +358,17 @@ fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However the parts are divided, they are shares, and together the whole.
+        #[test]
+        fn parts_of_a_time_are_the_whole(whole in 0.0..=1.0, first in 0.0..=1.0, part in 0.0..=1.0) {
+            let (before, behind) = split(whole, first, part);
+            prop_assert!((0.0..=1.0).contains(&before) && (0.0..=1.0).contains(&behind));
+            prop_assert!((before * part + behind * (1.0 - part) - whole).abs() < 1e-6);
+        }
+    }
 
     /// Paused for so many seconds of ten, and the link full for the others.
     fn paused(seconds: f64) -> Limits {

@@ -279,7 +279,7 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
         own.ids.packets_of(i64::from(path.gaps.last_length()), segment.options.timestamps.is_some());
     let before = own.totals.data_segments.saturating_sub(1);
     let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before };
-    let waited = path.gaps.judge(segment, seq, &now, &path.halves);
+    let waited = path.gaps.judge(segment, seq, &now, (&path.halves, &path.trains));
     if waited {
         path.trains.cut();
     }

@@ -1,6 +1,7 @@
 //! What stands beside the time that a sender waited for something, or is a part of it: time before the first loss, a
 //! receiver's window that had no room during loss recovery either, and one that had room while the sender paced itself.
 
+use super::trains::Delivered;
 use crate::tracker::fields::{Walk, walk_over};
 
 /// Nanoseconds of one direction.
@@ -8,6 +9,8 @@ use crate::tracker::fields::{Walk, walk_over};
 pub(super) struct Parts {
     /// What the network had taken when loss recovery first held the sender; 0 until then.
     until_loss_ns: i64,
+    /// What trains had shown of the link by then.
+    delivered: Delivered,
     /// Loss recovery in which no segment fitted into the receiver's window, though more was sent later; the last of it, of
     /// which that is not known yet; and all that had been sent by then.
     filled_ns: i64,
@@ -21,7 +24,7 @@ pub(super) struct Parts {
 impl Parts {
     /// Whether there is a time before the first loss, and anything else. Most have none.
     pub fn any(&self) -> [bool; 2] {
-        let rest = Parts { until_loss_ns: 0, ..self.clone() };
+        let rest = Parts { until_loss_ns: 0, delivered: Delivered::default(), ..self.clone() };
         [self.until_loss_ns > 0, rest != Parts::default()]
     }
 
@@ -30,9 +33,9 @@ impl Parts {
         if W::READS {
             *self = Parts::default();
         }
-        let Parts { until_loss_ns, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns } = self;
+        let Parts { until_loss_ns, delivered, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns } = self;
         if loss {
-            walk_over!(walk: until_loss_ns);
+            walk_over!(walk: until_loss_ns, delivered);
         }
         if rest {
             walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns);
@@ -43,15 +46,20 @@ impl Parts {
 impl Parts {
     /// Loss recovery holds the sender, and for so long of that the receiver's window had no room. All up to `high` was sent,
     /// and the network took so much until now.
-    pub fn recovers(&mut self, window_ns: i64, high: i64, network_ns: i64) {
+    pub fn recovers(&mut self, window_ns: i64, high: i64, network_ns: i64, delivered: Delivered) {
         if self.until_loss_ns == 0 {
-            self.until_loss_ns = network_ns.max(1);
+            (self.until_loss_ns, self.delivered) = (network_ns.max(1), delivered);
         }
         if window_ns > 0 && high > self.filled_at {
             self.filled_ns = self.filled_ns.saturating_add(self.filling_ns);
             (self.filling_ns, self.filled_at) = (0, high);
         }
         self.filling_ns = self.filling_ns.saturating_add(window_ns);
+    }
+
+    /// Whether a loss has shown.
+    pub fn lost(&self) -> bool {
+        self.until_loss_ns > 0
     }
 
     /// Next to the sender, it sent what no ACK released: it had paced itself for so long.
@@ -74,6 +82,11 @@ impl Parts {
     /// What of this time of the network was before the first loss showed: all of it, if none did.
     pub fn before_loss_ns(&self, network_ns: i64) -> i64 {
         if self.until_loss_ns > 0 { self.until_loss_ns.min(network_ns) } else { network_ns }
+    }
+
+    /// What trains had shown of the link when the first loss showed.
+    pub fn delivered(&self) -> Delivered {
+        self.delivered
     }
 
     /// What of the time of the receiver's window it had room.

@@ -100,6 +100,21 @@ impl Fields for Trains {
     }
 }
 
+/// Time of trains that the receiver's window did not take; of that, while a queue stood; and with even spacing without one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Delivered {
+    free_ns: i64,
+    queued_ns: i64,
+    even_ns: i64,
+}
+
+impl Fields for Delivered {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Delivered { free_ns, queued_ns, even_ns } = self;
+        walk_over!(walk: free_ns, queued_ns, even_ns);
+    }
+}
+
 impl Trains {
     #[cfg(test)]
     pub fn fill(&mut self) {
@@ -279,8 +294,7 @@ impl Trains {
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.
     fn full_ns(&self, copies: Option<f64>, queued_rate: Option<f64>) -> i64 {
-        let at_rate = self.constant_rate().map_or(0.0, |rate| self.unqueued.share_of_time(rate, ALIKE));
-        self.queued_full_ns(copies, queued_rate) + (self.even_ns as f64 * at_rate) as i64
+        self.queued_full_ns(copies, queued_rate) + (self.even_ns as f64 * self.even_share()) as i64
     }
 
     /// Of the time in which a queue stood, what the link needed for the bytes that came, each so often on average: where
@@ -312,6 +326,34 @@ impl Trains {
         let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
         let carried = self.carried_share().filter(|share| *share >= CARRIED).unwrap_or(0.0);
         trains.max(carried).clamp(0.0, 1.0)
+    }
+
+    /// Trains so far.
+    #[inline(always)]
+    pub fn delivered(&self) -> Delivered {
+        Delivered {
+            free_ns: self.all_ns - self.window_all_ns,
+            queued_ns: self.queued_ns - self.window_queued_ns,
+            even_ns: self.even_ns,
+        }
+    }
+
+    /// The same share of a part of that time, from what trains had delivered in it.
+    pub fn full_share_in(
+        &self,
+        part: Delivered,
+        busy_ns: f64,
+        copies: Option<f64>,
+        queued_rate: Option<f64>,
+    ) -> f64 {
+        let full = self.queued_full_ns(copies, queued_rate) as f64 / self.queued_ns.max(1) as f64;
+        let full_ns = part.queued_ns as f64 * full + part.even_ns as f64 * self.even_share();
+        (full_ns / (part.free_ns as f64).max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
+    }
+
+    /// Part of the even trains without a queue that came at the rate of the link.
+    fn even_share(&self) -> f64 {
+        self.constant_rate().map_or(0.0, |rate| self.unqueued.share_of_time(rate, ALIKE))
     }
 
     /// What a link of the plateau's rate needs for the bytes of all trains, as a part of their time; `None` without

@@ -50,6 +50,11 @@ impl Writes {
         self.grew |= in_flight > self.proven;
     }
 
+    /// Most in flight since the last loss; after an idle time, what of it is sure to fit into the window.
+    pub fn most(&self) -> i64 {
+        self.proven.max(self.round_most)
+    }
+
     /// Nothing was in flight for so long: with each timeout that passes a congestion window may halve, down to that of a
     /// restart (RFC 7661 section 4.4.1 and RFC 2861; RFC 5681 section 4.1).
     pub fn idle(&mut self, idle_ns: i64, timeout_ns: i64, restart: i64) {

@@ -176,6 +176,19 @@ fn an_application_that_writes_a_full_segment_at_a_time() {
     from_everywhere(|t| (t.piece, t.every_ns) = (SIZE, 3 * MS), Limit::Application);
 }
 
+/// Four full segments are in flight; ten fit into any congestion window before a loss.
+#[test]
+fn no_congestion_window_limits_what_fits_into_the_first() {
+    for timestamps in [true, false] {
+        let mut transfer = Transfer { timestamps, ..Transfer::over(0, 40) };
+        // An ACK comes just before each write.
+        (transfer.piece, transfer.every_ns) = (SIZE, 10 * MS + 40_000);
+        let limits = PathReport::of(&transfer.run(), 0).limits.expect("it took time");
+        let at_window_ns = limits.ns[Limit::CongestionWindow as usize] - limits.after_data_ns;
+        assert!(at_window_ns < 0.02 * limits.total_ns(), "{timestamps}: {at_window_ns}");
+    }
+}
+
 #[test]
 fn full_segments_written_faster_than_the_link_takes_them() {
     from_everywhere(

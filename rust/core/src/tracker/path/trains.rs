@@ -382,7 +382,7 @@ const FEW: u32 = 8;
 /// Part of them that has to share it.
 const PLATEAU: f64 = 0.5;
 /// A link that shows by its rate alone is full for this part of the time, at least.
-const USUAL: f64 = 0.35;
+const USUAL: f64 = 0.2;
 /// Part of the time with trains in which bursts of an application queue at a link that they fill.
 const OFTEN: f64 = 0.2;
 /// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
@@ -406,13 +406,16 @@ mod tests {
 
     /// ACKs of so many milliseconds distance: what is acknowledged, and duplicates so far; all that was sent is a million bytes.
     fn heard(trains: &mut Trains, acks: &[(i64, i64, u32)]) -> i64 {
-        let halves = queued();
+        heard_with(&queued(), trains, acks)
+    }
+
+    fn heard_with(halves: &Halves, trains: &mut Trains, acks: &[(i64, i64, u32)]) -> i64 {
         let mut t_ns = 0;
         acks.iter()
             .map(|&(after_ms, acked, duplicates)| {
                 t_ns += after_ms * MS;
                 let arrived = trains.arrived_by(acked, duplicates, UNIT, 1_000_000);
-                trains.acknowledge(t_ns, arrived, UNIT, &halves, 0)
+                trains.acknowledge(t_ns, arrived, UNIT, halves, 0)
             })
             .sum()
     }
@@ -456,5 +459,25 @@ mod tests {
         heard(&mut trains, &acks);
         assert!(trains.all_ns > 1000 * MS, "{}", trains.all_ns);
         assert!(trains.queued_ns < 150 * MS, "{}", trains.queued_ns);
+    }
+
+    /// So many trains at one rate, and as many again that wait for something in their middle.
+    fn at_one_rate(even: i64, waiting: i64) -> Option<f64> {
+        let mut halves = Halves::default();
+        halves.near_least(100_000);
+        (0..2).for_each(|_| halves.acknowledged(0, MS, false, true));
+        let evenly = (0..8 * even).map(|_| 2);
+        let gaps = evenly.chain((0..8 * waiting).map(|number| if number % 8 == 4 { 33 } else { 2 }));
+        let acks: Vec<_> = gaps.zip(1..).map(|(gap_ms, number)| (gap_ms, UNIT * number, 0)).collect();
+        let mut trains = Trains { sack: true, ..Trains::default() };
+        heard_with(&halves, &mut trains, &acks);
+        trains.constant_rate()
+    }
+
+    #[test]
+    fn a_link_without_a_queue_shows_in_a_quarter_of_the_time() {
+        let rate = at_one_rate(30, 30).expect("a rate");
+        assert!((rate / 500_000.0 - 1.0).abs() < 0.1, "{rate}");
+        assert_eq!(at_one_rate(12, 30), None, "an eighth of the time may be bursts");
     }
 }

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
-Times = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Times: TypeAlias = "npt.NDArray[np.int64]"
+Flags: TypeAlias = "npt.NDArray[np.bool_]"
 
 _COUNTABLE = 2**62
 _ROWS = 1 << 16

@@ -53,6 +53,8 @@ def changeable(cls: Class) -> Class:
 
 def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
     own = frozenset(vars(cls))
+    if cls.__doc__ is None:
+        cls.__doc__ = cls.__name__  # `dataclasses` would write its signature, which takes milliseconds
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     cls._fields_ = _Fields(cls)
     for method in methods:

@@ -6,7 +6,7 @@ before a time) is computed with `GroupedSearch`, whose keys keep the flows apart
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -310,8 +310,12 @@ def valid_acks(
     FlowBatch
         Rows of `segments`, connection by connection, in time order in each.
     """
-    rows = flows(m, connections, source, not reverse)
-    return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+    def found() -> FlowBatch:
+        rows = flows(m, connections, source, not reverse)
+        return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+    return _kept(m, connections, source, f"valid acks {source} {reverse}", found)
 
 
 def payload(
@@ -333,8 +337,24 @@ def payload(
     FlowBatch
         Rows of `segments`, connection by connection, in time order in each.
     """
-    rows = flows(m, connections, source, reverse)
-    return rows.where(rows["length"] > 0)
+
+    def found() -> FlowBatch:
+        rows = flows(m, connections, source, reverse)
+        return rows.where(rows["length"] > 0)
+
+    return _kept(m, connections, source, f"payload {source} {reverse}", found)
+
+
+def _kept(
+    m: Timeline,
+    connections: Sequence[Connection],
+    source: int | Times | None,
+    name: str,
+    found: Callable[[], FlowBatch],
+) -> FlowBatch:
+    """Rows of all connections at one capture, if they are few, are found once for all questions."""
+    every = isinstance(source, int) and one_batch(m, connections)
+    return m.once(name, found) if every else found()
 
 
 def _reduced(function: np.ufunc, values: Array, bounds: Times, otherwise: int) -> Times:

@@ -174,8 +174,10 @@ def _behind(
         return []
     ack_ns = acks["t_ns"]
     gaps_ns = np.diff(ack_ns)
-    usual_ns = _FACTOR * int(np.median(gaps_ns))
-    least_ns = max(LEAST_NS, usual_ns, base_ns)
+    least_ns = max(LEAST_NS, base_ns)
+    if int(gaps_ns.max()) <= least_ns:
+        return []
+    least_ns = max(least_ns, _FACTOR * int(np.median(gaps_ns)))
     # A window that is closed holds nothing in flight that an ACK would be due for.
     candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
     if came_ns is not None and len(candidates):
@@ -365,11 +367,14 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
     """
     t_ns = data["t_ns"]
+    silent = np.diff(t_ns)
+    least_ns = max(LEAST_NS, base_ns)
+    if int(silent.max(initial=0)) <= least_ns:
+        return []
     late = _lateness_ns(t_ns, data["ts_val"])
     if late is None:
         return []
-    silent = np.diff(t_ns)
-    least_ns = max(LEAST_NS, base_ns, _FACTOR * int(np.median(silent)))
+    least_ns = max(least_ns, _FACTOR * int(np.median(silent)))
     ended: Flags = (silent > least_ns) & (np.diff(late) >= _STAMPED * silent)
     return [
         Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
+from multitracer.layers.tcp.flow_batch import Flags as Flags, FlowBatch, GroupedSearch, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
@@ -227,9 +227,10 @@ def _advances(t_ns: Times, reached: Times) -> Delivery:
     return Delivery(t_ns[grew], high[grew])
 
 
-def sent_later(data: Table) -> Flags:
-    """Segments of one flow whose first byte is sent once more later."""
-    return np.asarray(_next_copy_ns(data["seq"], data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
+def sent_later(data: FlowBatch) -> Flags:
+    """Segments whose first byte is sent once more later, in the same flow."""
+    first = GroupedSearch(data.count, data["seq"]).at(data.of, data["seq"])
+    return np.asarray(_next_copy_ns(first, data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
 
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:

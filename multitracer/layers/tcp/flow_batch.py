@@ -55,6 +55,14 @@ def one_batch(m: Timeline, connections: Sequence[Connection]) -> bool:
     return len(connections) == len(m.connections) and len(m.table("segments")) <= _ROWS
 
 
+def place(m: Timeline, connection: Connection) -> int | None:
+    """The number of a connection in the batch of all; None if they are several batches."""
+    if not one_batch(m, m.connections):
+        return None
+    places: dict[int, int] = m.once("places", lambda: {one.index: at for at, one in enumerate(m.connections)})
+    return places.get(connection.index)
+
+
 def _by_connection(m: Timeline) -> Times:
     """How many segments each connection has."""
     conn = m.table("segments")["conn"]

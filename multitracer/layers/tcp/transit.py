@@ -83,8 +83,20 @@ def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table
     Table
         Rows of `segments` of the other direction, in time order.
     """
+    at = flow_batch.place(m, connection)
+    if at is not None and source is not None:
+        return flow_batch.valid_acks(m, m.connections, source).one(at)
     rows = data_at(m, connection, source, reverse=True)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+
+def payload_at(m: Timeline, connection: Connection, source: int) -> Table:
+    """Segments with payload of the data direction at one capture, in time order."""
+    at = flow_batch.place(m, connection)
+    if at is not None:
+        return flow_batch.payload(m, m.connections, source).one(at)
+    rows = data_at(m, connection, source)
+    return rows.where(rows["length"] > 0)
 
 
 def near_sender(m: Timeline) -> int | None:

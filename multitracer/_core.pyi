@@ -102,11 +102,12 @@ def read_capture(
     report: Callable[[int], None] | None = None,
     skip: list[int] = ...,
     most: int | None = None,
-    meanwhile: Callable[[], object] | None = None,
+    meanwhile: Callable[[], bool] | None = None,
 ) -> dict[str, Any] | None:
     """Keys: info (dict), issues (of _Issue), connections (dicts; a list with `keep_segments`), tables.
 
-    None if there are more than `most` connections; `meanwhile` is called while the core reads.
+    None if there are more than `most` connections; `meanwhile` is called while the core reads, and again
+    as long as it returns true.
     """
 
 @final

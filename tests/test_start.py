@@ -165,3 +165,54 @@ def test_figures_are_the_same_without_help(samples: Path, tmp_path: Path) -> Non
         found[how] = done.stdout, (tmp_path / f"{how}.png").read_bytes(), int(done.stderr)
     assert found["bare"][:2] == found["helped"][:2]
     assert found["bare"][2] == 0 < found["helped"][2]
+
+
+def test_what_is_loaded_ahead_is_what_the_text_needs(samples: Path) -> None:
+    """While the core reads, modules are loaded that would be loaded after it."""
+    code = (
+        "import sys\n"
+        "from multitracer.api.answering import modules\n"
+        "from multitracer.cli import analyze\n"
+        "from multitracer.cli.main import main\n"
+        "from multitracer.model import lazy\n"
+        "named = []\n"
+        "analyze.ahead = named.extend\n"
+        "assert main(['analyze', sys.argv[1]]) == 0\n"
+        "assert len(named) > 10 and not set(named) - set(sys.modules), set(named) - set(sys.modules)\n"
+    )
+    capture = str(samples / "flow-control" / "snd.pcap")
+    subprocess.run([sys.executable, "-c", code, capture], timeout=PATIENCE_S, check=True)
+
+
+def test_modules_are_loaded_while_a_capture_is_read(samples: Path) -> None:
+    code = (
+        "import sys\n"
+        "from multitracer import native\n"
+        "from multitracer.model import lazy\n"
+        "lazy.ahead(['colorsys', 'fileinput'])\n"
+        "left = []\n"
+        "while lazy.load_next(): left.append('colorsys' in sys.modules)\n"
+        "assert 'numpy' in sys.modules and 'fileinput' in sys.modules and left == [False, True], left\n"
+        "lazy.ahead(['no_such_module'])\n"
+        "try: native.read_capture(sys.argv[1], keep_segments=True)\n"
+        "except ModuleNotFoundError: pass\n"
+        "else: raise AssertionError\n"
+    )
+    capture = str(samples / "flow-control" / "snd.pcap")
+    subprocess.run([sys.executable, "-c", code, capture], timeout=PATIENCE_S, check=True)
+
+
+def test_commands_load_numpy_without_help() -> None:
+    code = (
+        "import sys\n"
+        "from multitracer.model import lazy\n"
+        "lazy.without_help()\n"
+        "assert lazy.np.arange(3).sum() == 3\n"
+        "import numpy as np\n"
+        "assert not np.ndarray.sort.__doc__ and 'numpy._typing' not in sys.modules\n"
+        "import numpy.ma, numpy.typing, pandas\n"
+        "assert numpy.typing.NDArray[np.int64] != list[np.int64]\n"
+        "assert np.linalg.svd(np.eye(2)).S.tolist() == [1, 1]\n"
+        "assert pandas.DataFrame({'a': np.ma.array([1, 2])}).a.sum() == 3\n"
+    )
+    subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_S, check=True)

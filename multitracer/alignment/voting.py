@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _MAX_PAIRS = 2_000_000
 _BLOCK = 1 << 17  # pairs looked at together: what the processor's cache holds

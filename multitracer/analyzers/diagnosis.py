@@ -146,13 +146,29 @@ def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding],
 
 
 def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
-    """What the air, radio bearers and recorded hosts show of themselves."""
-    from multitracer.diagnosis.findings.airtime import air
-    from multitracer.diagnosis.findings.bearers import bearer
-    from multitracer.diagnosis.findings.hosts import hosts
-    from multitracer.diagnosis.findings.multipath import multipath
+    """What the air, radio bearers and recorded hosts show; for most captures nothing is loaded."""
+    said: list[Finding] = []
+    if _answered(results, "air"):
+        from multitracer.diagnosis.findings.airtime import air
 
-    return [*air(m, results), *bearer(m, results), *hosts(m, results), *multipath(m, results)]
+        said += air(m, results)
+    if _answered(results, "bearer"):
+        from multitracer.diagnosis.findings.bearers import bearer
+
+        said += bearer(m, results)
+    if _answered(results, "host"):
+        from multitracer.diagnosis.findings.hosts import hosts
+
+        said += hosts(m, results)
+    if _answered(results, "mptcp"):
+        from multitracer.diagnosis.findings.multipath import multipath
+
+        said += multipath(m, results)
+    return said
+
+
+def _answered(results: Mapping[str, Result], name: str) -> bool:
+    return name in results and results[name].inconclusive is None
 
 
 def _along_the_link(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from multitracer import registry
-from multitracer.analyzers._needs import Question
+from multitracer.analyzers._needs import QUESTIONS, Question
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.errors import MultiTracerError, UsageError
 from multitracer.model.timeline import Timeline
@@ -104,6 +104,22 @@ def arises(known: Mapping[str, Analyzer], name: str, measurement: Timeline) -> b
     """
     question = registry.question(known, name)
     return not question.specific or missing(question, measurement, {}) is None
+
+
+def modules(without: Container[str] = ()) -> list[str]:
+    """The modules of the built-in analyzers that answer what is asked of any capture.
+
+    Parameters
+    ----------
+    without : container of str
+        Names that nobody asks for.
+    """
+    asked = [name for name in registry.ANALYZERS if name in QUESTIONS and name not in without]
+    return [registry.ANALYZERS[name].partition(":")[0] for name in asked if _of_a_capture(QUESTIONS[name])]
+
+
+def _of_a_capture(question: Question) -> bool:
+    return all(need.startswith("result:") or "segments" in need.split("|") for need in question.needs)
 
 
 def missing(

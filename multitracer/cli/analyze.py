@@ -24,9 +24,14 @@ from multitracer.cli.finite import Finite
 from multitracer.cli.unshown import UNSHOWN
 from multitracer.cli.visible import say
 from multitracer.model.errors import UsageError
+from multitracer.model.lazy import ahead
 
 if TYPE_CHECKING:
     from multitracer.api.measurement import Measurement
+
+_FIRST = ("multitracer.parsers._helpers.tcptables", "multitracer.alignment.assemble")
+_SHOWN = ("multitracer.cli.diagnosis", "multitracer.cli.render")
+"""What is needed before the answers, and after them where people read them."""
 
 
 @click.command(short_help="Explain why a transfer was slow.")
@@ -109,9 +114,11 @@ def command(
     tcpdump -U -w - tcp | multitracer analyze - --follow
     tcpdump -U -w - tcp | multitracer analyze - --follow --serve
     """
+    from multitracer.api.answering import modules
     from multitracer.api.pipeline import analyze
     from multitracer.output.contract import analysis_object
 
+    unasked = frozenset[str]() if as_json else UNSHOWN
     if port is not None and not serve:
         raise UsageError("--port needs --serve")
     if serve and not follow:
@@ -124,8 +131,9 @@ def command(
     else:
         # What is made is kept to the end: searching it for cycles took up to a fifth of the time.
         ctx.with_resource(uncollected())
+        ahead((*_FIRST, *modules(unasked), *(() if as_json else _SHOWN)))
         measurement = load(paths, formats, "auto" if full is None else "bounded" if full else "summary")
-    analysis = analyze(measurement, without=() if as_json else UNSHOWN)
+    analysis = analyze(measurement, without=unasked)
     contract = analysis_object(measurement, analysis.results)
     if as_json:
         from multitracer.output.jsontext import encoded, one_line

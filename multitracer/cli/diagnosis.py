@@ -38,7 +38,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
         from rich.text import Text
 
         line = f"[cost]: {definition(contract['loss'], said[:SHORT])}"
-        console.print(_hanging("", Text(line, "dim")), highlight=False)
+        console.print(_hanging("", Text(line, "dim")))
 
 
 def evidence(contract: Object, console: Console | None = None) -> None:
@@ -67,10 +67,10 @@ def evidence(contract: Object, console: Console | None = None) -> None:
         rests_on = f"see records {records(sentence['evidence'])}" if sentence["evidence"] else ""
         label = "" if number > SHORT else f"{number}."
         if rests_on:
-            console.print(_hanging(label, Text(rests_on, "dim")), highlight=False)
+            console.print(_hanging(label, Text(rests_on, "dim")))
         if sentence["command"] and commands.index(sentence["command"]) == number - 1:
             line = Text(f"{'' if rests_on else label:4}{sentence['command']}", "dim")
-            console.print(line, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
 
 
 def _sentence(console: Console, number: int, sentence: Object) -> None:
@@ -82,7 +82,7 @@ def _sentence(console: Console, number: int, sentence: Object) -> None:
     cost_s = sentence["cost_s"]
     if cost_s >= SAID_S:
         line.append(f" [cost {cost_words(low, cost_s, high)}]", "bold")
-    console.print(_hanging(f"{number}.", line), highlight=False)
+    console.print(_hanging(f"{number}.", line))
 
 
 def _hanging(label: str, text: Text) -> Table:

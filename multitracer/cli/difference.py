@@ -17,9 +17,9 @@ def print_difference(found: Difference) -> None:
     """Print a comparison: the answer, the causes, what else differs."""
     console = Console()
     style = {"slower": "bold red", "faster": "bold green"}.get(found.verdict, "bold")
-    console.print(Text(words.headline(found), style), highlight=False)
+    console.print(Text(words.headline(found), style))
     if main := words.main_cause(found):
-        console.print(Text(main), highlight=False)
+        console.print(Text(main))
     console.print()
     line(console, "Before", f"{found.before.path}: {words.side(found.before)}")
     line(console, "After", f"{found.after.path}: {words.side(found.after)}")
@@ -68,7 +68,7 @@ def print_difference(found: Difference) -> None:
             line(console, name, f"{_value(first)} -> {_value(second)}")
     console.print()
     for note in [*found.notes, words.method(found)]:
-        console.print(Text(note, "dim"), highlight=False)
+        console.print(Text(note, "dim"))
 
 
 def _value(value: object) -> str:

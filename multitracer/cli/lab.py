@@ -189,7 +189,7 @@ def _fleet_progress(total: int, quiet: bool, as_json: bool) -> Iterator[Callable
             nonlocal ended
             if outcome is not None:
                 ended += 1
-                bar.console.print(f"{outcome.status:8} {outcome.job.name}  {outcome.error}", highlight=False)
+                bar.console.print(f"{outcome.status:8} {outcome.job.name}  {outcome.error}")
             part = sum(min(1.0, received / whole) for _, received, whole in running if whole)
             words = f"{len(running)} running, {waiting} waiting"
             bar.update(task, completed=ended + part, description=words)

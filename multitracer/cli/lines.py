@@ -15,7 +15,7 @@ from multitracer.cli.terminal import Console
 def heading(console: Console, text: str) -> None:
     """What a part is about."""
     console.print()
-    console.print(Text(text, "bold"), highlight=False)
+    console.print(Text(text, "bold"))
 
 
 def line(console: Console, label: str, text: str, style: str = "") -> None:

@@ -20,6 +20,7 @@ import click
 from multitracer.cli.common import INTERRUPTED, NO_ROOM, PIPE_CLOSED, USAGE, exit_status
 from multitracer.cli.visible import say
 from multitracer.model.errors import MultiTracerError
+from multitracer.model.lazy import without_help
 
 COMMANDS = {
     "record": "multitracer.cli.record:command",
@@ -339,5 +340,6 @@ def _tune() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
             signal.signal(number, _end)
+    without_help()
     # Starting a thread for every processor takes longer than all the linear algebra here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -364,7 +364,7 @@ def _inconclusive(console: Console, reasons: Object) -> None:
     for reason, names in by_reason(reasons):
         line = Text(f"{', '.join(name.replace('_', ' ') for name in names)}: ")
         line.append(reason, "dim")
-        console.print(line, highlight=False)
+        console.print(line)
 
 
 def print_issues(console: Console, found: Sequence[Object]) -> None:
@@ -385,8 +385,8 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
         line = Text(f"{issue['severity']}: ", SEVERITY_STYLES[issue["severity"]])
         line.append(f"{where}{': ' if where else ''}{issue['code']}{times}", "default not bold not dim")
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
-        console.print(line, highlight=False)
-        console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False), highlight=False)
+        console.print(line)
+        console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False))
     more(console, shown, console.rows, "issues")
 
 

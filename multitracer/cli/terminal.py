@@ -47,6 +47,10 @@ class Console(RichConsole):
     rest = "--json has all"
     """Where the rest of them is."""
 
+    def __init__(self, **settings: Any) -> None:
+        # Brackets and colons are those of addresses.
+        super().__init__(**{"markup": False, "emoji": False, "highlight": False, **settings})
+
     @property
     def file(self) -> IO[str]:
         """Where the output goes; what is no terminal gets no blanks at the ends of lines."""

@@ -53,6 +53,8 @@ def changeable(cls: Class) -> Class:
 
 def _made(cls: Any, methods: tuple[Any, ...]) -> Any:
     own = frozenset(vars(cls))
+    if cls.__doc__ is None:
+        cls.__doc__ = cls.__name__  # `dataclasses` would write its signature, which takes milliseconds
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     cls._fields_ = _Fields(cls)
     for method in methods:
@@ -85,22 +87,25 @@ class _Fields:
 def __init__(self: Any, *given: Any, **values: Any) -> None:
     fields: _Fields = self._fields_
     if given:
-        placed = dict(zip(fields.names, given, strict=False))
-        if len(given) > len(placed) or not values.keys().isdisjoint(placed):
+        placed = dict(zip(fields.names, given))  # noqa: B905 - no argument more: thousands are made
+        if len(given) > len(placed) or (values and not values.keys().isdisjoint(placed)):
             raise TypeError(f"{type(self).__qualname__}: more values than fields")
-        placed.update(values)
+        if values:
+            placed.update(values)
         values = placed
     if len(values) < len(fields.names):
         values = fields.defaults | values
-        for name, make in fields.factories.items():
-            if name not in values:
-                values[name] = make()
+        if fields.factories:
+            for name, make in fields.factories.items():
+                if name not in values:
+                    values[name] = make()
     if values.keys() != fields.known:
         wrong = ", ".join(sorted(values.keys() ^ fields.known))
         raise TypeError(f"{type(self).__qualname__}: without a value, or not a field: {wrong}")
     self.__dict__.update(values)
-    for name, make in fields.besides.items():
-        self.__dict__[name] = make()
+    if fields.besides:
+        for name, make in fields.besides.items():
+            self.__dict__[name] = make()
     if fields.checked:
         self.__post_init__()
 

@@ -272,7 +272,7 @@ class Timeline:
 
         if name not in SCHEMAS:
             raise UsageError(f"no table {name!r}; there are {', '.join(sorted(SCHEMAS))}")
-        return Table.empty(SCHEMAS[name])
+        return self.once(f"empty {name}", lambda: Table.empty(SCHEMAS[name]))
 
     def rows(self, *names: str) -> int:
         """Rows of these tables together."""

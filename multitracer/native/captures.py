@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import multitracer._core as _core
 from multitracer.model.errors import TooManyConnections
-from multitracer.model.lazy import np
+from multitracer.model.lazy import load_next, np
 from multitracer.model.table import Array
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
@@ -97,8 +97,8 @@ def read_capture(
         More than `most`.
     """
     paths = several(path)
-    # Tables need NumPy: it is loaded while the core reads. Where it cannot be loaded, Python says so better.
-    meanwhile = _load_numpy if keep_segments else None
+    # Tables need NumPy: it is loaded while the core reads, and what the answers need after it.
+    meanwhile = load_next if keep_segments else None
     found = called(
         named(paths),
         lambda: _core.read_capture(paths, keep_segments, report, list(skip), most, meanwhile),
@@ -114,10 +114,6 @@ def read_capture(
 
 _MANY = 100_000
 """Segments from which on it is worth giving back to the system what reading took besides them."""
-
-
-def _load_numpy() -> None:
-    np.ndarray  # noqa: B018
 
 
 def _give_back() -> None:

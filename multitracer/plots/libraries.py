@@ -19,6 +19,8 @@ from inspect import Parameter
 from types import ModuleType
 from typing import Any
 
+from multitracer.model.lazy import instead_of
+
 _wanted = True
 
 
@@ -40,8 +42,8 @@ def matplotlib_figure() -> None:
         _absent("mpl_toolkits.mplot3d"),
         _later("fontTools", "agl"),  # names of glyphs in fonts of TeX, which none of our figures has
         _later("PIL", "ExifTags"),
-        _instead_of("pyparsing", __version__="99"),  # whose version matplotlib looks at
-        _instead_of("matplotlib.mathtext", MathTextParser=_Formulas),
+        instead_of("pyparsing", __version__="99"),  # whose version matplotlib looks at
+        instead_of("matplotlib.mathtext", MathTextParser=_Formulas),
         _font_names(),
         warnings.catch_warnings(),
     ):
@@ -56,7 +58,7 @@ def matplotlib_figure() -> None:
             _instead(_docstring.Substitution, "__call__", lambda _, documented: documented),
             _instead(matplotlib, "_preprocess_data", _as_it_is),  # for an argument that no figure of ours has
             _later("matplotlib", "_afm"),
-            _instead_of("matplotlib.texmanager", TexManager=_tex),
+            instead_of("matplotlib.texmanager", TexManager=_tex),
         ):
             import matplotlib.backends.backend_agg
             import matplotlib.figure
@@ -81,8 +83,8 @@ def bokeh_models() -> None:
     with (
         _instead(Model, "parameters", classmethod(positional)),
         _later("", "asyncio"),
-        _instead_of("jinja2", Template=object),
-        _instead_of("bokeh.core.templates", FILE=None),
+        instead_of("jinja2", Template=object),
+        instead_of("bokeh.core.templates", FILE=None),
     ):
         import bokeh.document
         import bokeh.layouts  # noqa: F401
@@ -185,7 +187,7 @@ def _font_names() -> Iterator[None]:
     def generate_fontconfig_pattern(properties: Any) -> Any:
         return _real(name).generate_fontconfig_pattern(properties)
 
-    with _instead_of(
+    with instead_of(
         name,
         parse_fontconfig_pattern=parse_fontconfig_pattern,
         generate_fontconfig_pattern=generate_fontconfig_pattern,
@@ -237,21 +239,6 @@ def _later(package: str, module: str) -> Iterator[None]:
     finally:
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
-
-
-@contextlib.contextmanager
-def _instead_of(module: str, **attributes: Any) -> Iterator[None]:
-    """Something in the place of what is imported from a module meanwhile, unless it is loaded already."""
-    if module in sys.modules:
-        yield
-        return
-    stand_in = ModuleType(module)
-    vars(stand_in).update(attributes)
-    sys.modules[module] = stand_in
-    try:
-        yield
-    finally:
-        del sys.modules[module]
 
 
 @contextlib.contextmanager

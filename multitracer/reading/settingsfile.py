@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from multitracer.model.declared import MOST, POINTS
@@ -106,9 +105,11 @@ def _slips(settings: Mapping[str, Any], folder: str) -> Iterator[str]:
 def _misspelt(where: str, said: Iterable[object], known: Sequence[str]) -> Iterator[str]:
     """Names that are none of the known and nearly one of them; what is like none is left to its owner."""
     for name in said:
-        meant = [] if name in known else get_close_matches(str(name), known, 1, _ALIKE)
-        if meant:
-            yield f"{where}there is no {name!r}; did you mean {meant[0]!r}?"
+        if name not in known:
+            from difflib import get_close_matches
+
+            if meant := get_close_matches(str(name), known, 1, _ALIKE):
+                yield f"{where}there is no {name!r}; did you mean {meant[0]!r}?"
 
 
 def _names(folder: str) -> list[str]:

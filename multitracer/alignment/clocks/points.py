@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.frozen import frozen
 
-Int = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Int: TypeAlias = "npt.NDArray[np.int64]"
+Float: TypeAlias = "npt.NDArray[np.float64]"
 Grade = Literal["accurate", "approximate"]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 
+from multitracer.model.frozen import changeable
 from multitracer.model.schema.chains import CHAIN_EVENTS, CHAINS
 from multitracer.model.table import Array, Table
 
@@ -34,7 +35,7 @@ class Event(NamedTuple):
     cause: str = ""
 
 
-@dataclass(slots=True)
+@changeable
 class Chain:
     """What began with one thing.
 

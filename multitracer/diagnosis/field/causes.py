@@ -159,14 +159,13 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 
 def company(flows: Sequence[Flow]) -> Company:
     """What those that share a queue show together."""
-    sharing = [flow for flow in flows if flow.shared]
-    kinds = {causes(flow)[0].kind for flow in sharing}
+    full = any(causes(flow)[0].kind in ("bottleneck", "queue", "local_drop") for flow in flows if flow.shared)
     droppers = frozenset(
         flow.sender
         for flow in flows
         if flow.own_drops >= max(OWN * (flow.lost or flow.retransmissions), 1 + (flow.refused == 1))
     )
-    return Company(bool(kinds & {"bottleneck", "queue", "local_drop"}), _queued(flows), droppers)
+    return Company(full, _queued(flows), droppers)
 
 
 def _queued(flows: Sequence[Flow]) -> frozenset[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers import framemap
 from multitracer.layers.link.path import link_path
@@ -12,7 +13,10 @@ from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
-Times = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Times: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @frozen

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers import framemap
 from multitracer.layers.link.path import LinkPath
@@ -12,6 +13,9 @@ from multitracer.layers.tcp.flow_batch import flows
 from multitracer.model.arrays.intervals import Intervals, intersect, intervals, longer_than, subtract, union
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 EVIDENCE = (
     "short frame",

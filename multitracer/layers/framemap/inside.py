@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _KEY = ("conn", "dir", "seq", "length", "ack", "ts_val", "ip_id")
 _ENOUGH = 0.5

@@ -8,14 +8,16 @@ found together: what lies behind a drop finds its place again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.table import Table
 
-Int = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Int: TypeAlias = "npt.NDArray[np.int64]"
 
 _MODULUS = 4096
 _NEAR_NS = 5_000_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 
 from multitracer import native
 from multitracer.layers.framemap.inside import seen_inside
@@ -21,7 +22,10 @@ from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.native import IpPacket
 
-Int = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Int: TypeAlias = "npt.NDArray[np.int64]"
 
 _LARGE = 256  # frames of links that cut a stream are smaller; larger ones hold packets
 

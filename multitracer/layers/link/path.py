@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers.link.sendings import sendings
 from multitracer.model.arrays.unique import sorted_unique
@@ -11,6 +12,9 @@ from multitracer.model.frozen import frozen
 from multitracer.model.linktype import LinkType
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MOSTLY = 0.5  # so many frames of one size are no chance
 TOLERANCE_SLOTS = 0.5  # a frame that comes half a slot late is jitter of the log, not an empty slot

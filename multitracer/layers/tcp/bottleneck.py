@@ -10,15 +10,23 @@ import numpy as np
 
 from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import Flags, GroupedSearch, Times, flows, highest, payload, valid_acks
+from multitracer.layers.tcp.flow_batch import (
+    Flags,
+    FlowBatch,
+    GroupedSearch,
+    Times,
+    flows,
+    highest,
+    payload,
+    valid_acks,
+)
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender, sent_later
 from multitracer.model.arrays.intervals import Intervals, covered, intersect, subtract, total, union
 from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.statistics import quantiles
-from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
-from multitracer.model.table import Array, Table
+from multitracer.model.table import Array
 from multitracer.model.timeline import Connection, Timeline
 
 _FEW = 8
@@ -111,9 +119,8 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     if not len(data):
         return []
     size = data["ip_length"].astype(np.int64)
-    again = np.zeros(len(data), dtype=np.bool_)
-    for flow in sorted_unique(data.of[data["duplicate"] > 0]).tolist():
-        again[slice(*data.bounds[flow : flow + 2])] = sent_later(data.one(flow))
+    repeating = data.counted(data["duplicate"] > 0) > 0
+    again = sent_later(data) & repeating[data.of]
     if m.rcv is not None and m.rcv != m.snd:
         # Damaged ones have passed it too.
         arrived = arrivals_ns(data, flows(m, connections, m.rcv))
@@ -125,9 +132,8 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
     out[out < data["t_ns"]] = -1
     # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
-    for flow in sorted_unique(data.of[data["duplicate"] > 0]).tolist():
-        mine = slice(*data.bounds[flow : flow + 2])
-        out[mine][_repaired(data.one(flow), out[mine])] = -1
+    if repeating.any():
+        out[_repaired(data, out)] = -1
     answered = (acks.sizes > 0)[data.of]
     if not answered.any():
         return []
@@ -226,13 +232,13 @@ def _later_halves(uncertain: Intervals) -> Intervals:
     return halves
 
 
-def _repaired(data: Table, out: Times) -> Flags:
+def _repaired(data: FlowBatch, out: Times) -> Flags:
     """Segments whose ACK came only after earlier bytes had been sent again."""
     again = np.flatnonzero(data["duplicate"] > 0)
-    again = again[np.argsort(data["t_ns"][again], kind="stable")]
-    t_ns = data["t_ns"][again]
-    begin = np.searchsorted(t_ns, data["t_ns"], side="right")
-    end = np.searchsorted(t_ns, out, side="left")
+    known = data.of[again], data["t_ns"][again]
+    times = GroupedSearch(data.count, known[1])
+    begin = times.search(known, (data.of, data["t_ns"]), right=True)
+    end = times.search(known, (data.of, out))
     beyond = int(np.iinfo(np.int64).max)
     repaired: Flags = least_between(data["seq"][again], begin, end, beyond) <= data["seq"]
     return repaired

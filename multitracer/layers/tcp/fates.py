@@ -8,9 +8,9 @@ packet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers.tcp.copies import MOST_PACKETS, PathPackets, alike, paired, path_packets
 from multitracer.layers.tcp.flow_batch import (
@@ -27,6 +27,9 @@ from multitracer.model.arrays.unique import sorted_difference, sorted_unique
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 LOST, ARRIVED, DAMAGED, UNKNOWN = range(4)
 NEVER = int(np.iinfo(np.int64).max)

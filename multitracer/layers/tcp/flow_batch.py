@@ -6,18 +6,21 @@ before a time) is computed with `GroupedSearch`, whose keys keep the flows apart
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
-Times = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Times: TypeAlias = "npt.NDArray[np.int64]"
+Flags: TypeAlias = "npt.NDArray[np.bool_]"
 
 _COUNTABLE = 2**62
 _ROWS = 1 << 16
@@ -50,6 +53,14 @@ def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Ite
 def one_batch(m: Timeline, connections: Sequence[Connection]) -> bool:
     """Whether connections are all of the timeline, and one batch: what is found of it is small to keep."""
     return len(connections) == len(m.connections) and len(m.table("segments")) <= _ROWS
+
+
+def place(m: Timeline, connection: Connection) -> int | None:
+    """The number of a connection in the batch of all; None if they are several batches."""
+    if not one_batch(m, m.connections):
+        return None
+    places: dict[int, int] = m.once("places", lambda: {one.index: at for at, one in enumerate(m.connections)})
+    return places.get(connection.index)
 
 
 def _by_connection(m: Timeline) -> Times:
@@ -307,8 +318,12 @@ def valid_acks(
     FlowBatch
         Rows of `segments`, connection by connection, in time order in each.
     """
-    rows = flows(m, connections, source, not reverse)
-    return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+    def found() -> FlowBatch:
+        rows = flows(m, connections, source, not reverse)
+        return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+    return _kept(m, connections, source, f"valid acks {source} {reverse}", found)
 
 
 def payload(
@@ -330,8 +345,24 @@ def payload(
     FlowBatch
         Rows of `segments`, connection by connection, in time order in each.
     """
-    rows = flows(m, connections, source, reverse)
-    return rows.where(rows["length"] > 0)
+
+    def found() -> FlowBatch:
+        rows = flows(m, connections, source, reverse)
+        return rows.where(rows["length"] > 0)
+
+    return _kept(m, connections, source, f"payload {source} {reverse}", found)
+
+
+def _kept(
+    m: Timeline,
+    connections: Sequence[Connection],
+    source: int | Times | None,
+    name: str,
+    found: Callable[[], FlowBatch],
+) -> FlowBatch:
+    """Rows of all connections at one capture, if they are few, are found once for all questions."""
+    every = isinstance(source, int) and one_batch(m, connections)
+    return m.once(name, found) if every else found()
 
 
 def _reduced(function: np.ufunc, values: Array, bounds: Times, otherwise: int) -> Times:

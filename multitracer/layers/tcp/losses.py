@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers.link.path import LinkPath
 from multitracer.layers.tcp.copies import equal, from_last
@@ -14,6 +13,9 @@ from multitracer.layers.tcp.transit import Flags, Times, damaged, data_at, ignor
 from multitracer.model.frozen import changeable, frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _SAME = ("seq", "ack", "length", "flags", "ip_id")  # what copies of a segment have in common
 LOG_LAG_NS = 200_000_000  # a queue logs a drop within this of the capture in front of it

@@ -162,6 +162,13 @@ class SenderStates:
         row = self.times.search((self.recovery_of, begin), (of, t_ns), right=True) - 1
         return np.asarray((row >= 0) & (self.recovery_of[row] == of) & (t_ns < end[row]), dtype=np.bool_)
 
+    @cached_property
+    def _repeats(self) -> Flags:
+        """Segments with bytes sent before, but for those that asked for an answer."""
+        return np.asarray(
+            (self.data["duplicate"] > 0) & ~np.isin(self.data["cause"], _PROBES), dtype=np.bool_
+        )
+
     def one(self, at: int) -> SenderState:
         """One of them."""
         sent, received = slice(*self.data.bounds[at : at + 2]), slice(*self.acks.bounds[at : at + 2])
@@ -174,8 +181,8 @@ class SenderStates:
             self.highest[sent],
             self.acked[received],
             self.edges[received],
-            repeats_ns=data["t_ns"][(data["duplicate"] > 0) & ~np.isin(data["cause"], _PROBES)],
-            recoveries=self.recoveries[self.recovery_of == at],
+            repeats_ns=data["t_ns"][self._repeats[sent]],
+            recoveries=self.recoveries[slice(*self.recovery_of.searchsorted([at, at + 1]).tolist())],
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Flags, Times
-from multitracer.layers.tcp.transit import data_at, valid_acks
+from multitracer.layers.tcp.transit import data_at, payload_at, valid_acks
 from multitracer.model.arrays.unique import among
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
@@ -105,8 +105,7 @@ def standstills(
     """
     if m.carrying(connection.index, connection.data_dir, source) < 3:
         return []
-    data = data_at(m, connection, source)
-    data = data.where(data["length"] > 0)
+    data = payload_at(m, connection, source)
     found = _before(data, base_ns or 0)
     if point != "rcv" and base_ns:
         # Where nothing else may overlap it, a silence in which other connections went on is none in any case.
@@ -174,8 +173,10 @@ def _behind(
         return []
     ack_ns = acks["t_ns"]
     gaps_ns = np.diff(ack_ns)
-    usual_ns = _FACTOR * int(np.median(gaps_ns))
-    least_ns = max(LEAST_NS, usual_ns, base_ns)
+    least_ns = max(LEAST_NS, base_ns)
+    if int(gaps_ns.max()) <= least_ns:
+        return []
+    least_ns = max(least_ns, _FACTOR * int(np.median(gaps_ns)))
     # A window that is closed holds nothing in flight that an ACK would be due for.
     candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
     if came_ns is not None and len(candidates):
@@ -365,15 +366,19 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
     """
     t_ns = data["t_ns"]
-    late = _lateness_ns(t_ns, data["ts_val"])
+    silent = np.diff(t_ns)
+    least_ns = max(LEAST_NS, base_ns)
+    if int(silent.max(initial=0)) <= least_ns:
+        return []
+    least_ns = max(least_ns, _FACTOR * int(np.median(silent)))
+    candidates = np.flatnonzero(silent > least_ns)
+    late = _lateness_ns(t_ns, data["ts_val"]) if len(candidates) else None
     if late is None:
         return []
-    silent = np.diff(t_ns)
-    least_ns = max(LEAST_NS, base_ns, _FACTOR * int(np.median(silent)))
-    ended: Flags = (silent > least_ns) & (np.diff(late) >= _STAMPED * silent)
+    ended = candidates[late[candidates + 1] - late[candidates] >= _STAMPED * silent[candidates]]
     return [
         Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]))
-        for at in np.flatnonzero(ended).tolist()
+        for at in ended.tolist()
     ]
 
 
@@ -389,11 +394,13 @@ def _lateness_ns(t_ns: Times, stamps: Times) -> Times | None:
     half = len(t_ns) // 2
     if not half or int(since[-1]) < _LEAST_TICKS:
         return None
+    # One row for each tick.
+    late = np.asarray(t_ns - t_ns[0] - since * _TICKS_NS[:, None], dtype=np.int64)
+    first, second = late[:, :half].argmin(axis=1).tolist(), late[:, half:].argmin(axis=1).tolist()
     found, least = None, _OFF
-    for tick_ns in _TICKS_NS.tolist():
-        late = np.asarray(t_ns - t_ns[0] - since * tick_ns, dtype=np.int64)
-        first, second = int(np.argmin(late[:half])), half + int(np.argmin(late[half:]))
-        off = abs(int(late[second] - late[first])) / max(int(t_ns[second] - t_ns[first]), 1)
+    for one, before, after in zip(late, first, second, strict=True):
+        apart = int(one[half + after] - one[before])
+        off = abs(apart) / max(int(t_ns[half + after] - t_ns[before]), 1)
         if off < least:
-            found, least = late, off
+            found, least = one, off
     return found

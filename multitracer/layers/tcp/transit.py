@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
+from multitracer.layers.tcp.flow_batch import Flags as Flags, FlowBatch, GroupedSearch, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
@@ -83,8 +83,20 @@ def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table
     Table
         Rows of `segments` of the other direction, in time order.
     """
+    at = flow_batch.place(m, connection)
+    if at is not None and source is not None:
+        return flow_batch.valid_acks(m, m.connections, source).one(at)
     rows = data_at(m, connection, source, reverse=True)
     return rows.where((rows["ack"] > 0) & ~damaged(rows))
+
+
+def payload_at(m: Timeline, connection: Connection, source: int) -> Table:
+    """Segments with payload of the data direction at one capture, in time order."""
+    at = flow_batch.place(m, connection)
+    if at is not None:
+        return flow_batch.payload(m, m.connections, source).one(at)
+    rows = data_at(m, connection, source)
+    return rows.where(rows["length"] > 0)
 
 
 def near_sender(m: Timeline) -> int | None:
@@ -227,9 +239,10 @@ def _advances(t_ns: Times, reached: Times) -> Delivery:
     return Delivery(t_ns[grew], high[grew])
 
 
-def sent_later(data: Table) -> Flags:
-    """Segments of one flow whose first byte is sent once more later."""
-    return np.asarray(_next_copy_ns(data["seq"], data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
+def sent_later(data: FlowBatch) -> Flags:
+    """Segments whose first byte is sent once more later, in the same flow."""
+    first = GroupedSearch(data.count, data["seq"]).at(data.of, data["seq"])
+    return np.asarray(_next_copy_ns(first, data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
 
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:

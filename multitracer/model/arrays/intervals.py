@@ -8,11 +8,14 @@ that shape: intervals in any order, overlapping, empty or reversed (the last two
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Intervals = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Intervals: TypeAlias = "npt.NDArray[np.int64]"
 
 
 def intervals(pairs: Iterable[tuple[int, int]] | npt.NDArray[np.integer] = ()) -> Intervals:

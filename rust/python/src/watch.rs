@@ -18,7 +18,8 @@ const WATCH: Duration = Duration::from_millis(50);
 pub(crate) struct Beside<'a, 'py> {
     /// Called with the bytes read so far, again and again.
     pub(crate) report: Option<&'a Bound<'py, PyAny>>,
-    /// Called once the work has begun: what would have to be done after it.
+    /// What would have to be done after the work: called when that has begun, and again until it has ended or
+    /// nothing is left to be done.
     pub(crate) meanwhile: Option<&'a Bound<'py, PyAny>>,
 }
 
@@ -36,9 +37,21 @@ pub(crate) fn watched<T: Send>(
         let wait = Mutex::new(wait);
         // Nobody waits any more only if this thread's owner has ended, and then nobody misses the result.
         threads::beside(scope, move || drop(done.send(work())))?;
-        if let Some(Err(error)) = beside.meanwhile.map(Bound::call0) {
-            interrupted = Some(error);
-            progress.cancel.store(true, Ordering::Relaxed);
+        let mut meanwhile = beside.meanwhile;
+        while let Some(more) = meanwhile {
+            meanwhile = match more.call0().and_then(|left| left.is_truthy()) {
+                Ok(left) => meanwhile.filter(|_| left),
+                Err(error) => {
+                    interrupted = Some(error);
+                    progress.cancel.store(true, Ordering::Relaxed);
+                    None
+                }
+            };
+            match wait.lock().map_or(Err(mpsc::TryRecvError::Disconnected), |w| w.try_recv()) {
+                Ok(outcome) => return Ok(Some(outcome)),
+                Err(mpsc::TryRecvError::Disconnected) => return Ok(None),
+                Err(mpsc::TryRecvError::Empty) => {}
+            }
         }
         loop {
             match py.detach(|| {

@@ -1,4 +1,4 @@
-"""A link that was full until its queue lost something, and idle behind that: which time was before the loss."""
+"""A link that was full until its queue lost something, and seldom after that: what limited before the loss."""
 
 from __future__ import annotations
 

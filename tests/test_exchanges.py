@@ -69,6 +69,10 @@ def test_who_waited_for_whom(tmp_path: Path, think_ms: float, serve_ms: float, w
         "client_sends_data": False,
         "request_wait_s": pytest.approx(9 * think_ms / 1e3, abs=1e-5),
         "response_wait_s": pytest.approx(10 * (RTT_MS + serve_ms) / 1e3, abs=1e-5),
+        "requests_held": 0,
+        "requests_held_s": 0.0,
+        "responses_held": 0,
+        "responses_held_s": 0.0,
     }
     (said,) = (one["text"] for one in contract["diagnosis"] if one["kind"] == "idle_application")
     assert words in said, said
@@ -92,3 +96,39 @@ def test_ends_that_do_not_wait_for_each_other(tmp_path: Path) -> None:
         talk.segment(105 + 10.0 * turn, False, other, 1 + behind * REQUEST, 0x18, bytes(RESPONSE))
     (connection,) = analysed(tmp_path, talk)["connections"]
     assert connection["exchanges"] is None
+
+
+def large_requests(turns: int, tail_ms: float) -> Conversation:
+    """Each request is three full segments, acknowledged after 40 ms, and the rest of it so long after them."""
+    talk = Conversation()
+    talk.handshake(rtt_ms=RTT_MS)
+    t_ms = 100.0
+    for turn in range(turns):
+        own, other = 1 + turn * 3300, 1 + turn * REQUEST
+        for number in range(3):
+            talk.segment(t_ms, True, own + 1000 * number, other, 0x10, bytes(1000))
+        acked = (t_ms + RTT_MS, False, other, own + 3000, 0x10)
+        tail = (t_ms + tail_ms, True, own + 3000, other, 0x18, bytes(300))
+        for segment in sorted([acked, tail]):
+            talk.segment(*segment)
+        t_ms += tail_ms + RTT_MS + 5
+        talk.segment(t_ms, False, other, own + 3300, 0x18, bytes(REQUEST))
+        t_ms += 50
+    return talk
+
+
+@pytest.mark.parametrize(("tail_ms", "held"), [(RTT_MS + 0.02, True), (0.01, False), (RTT_MS + 15, False)])
+def test_what_nagle_held(tmp_path: Path, tail_ms: float, held: bool) -> None:
+    """Held until the ACK; sent at once; written later."""
+    contract = analysed(tmp_path, large_requests(10, tail_ms))
+    (connection,) = contract["connections"]
+    exchanges, limits = connection["exchanges"], connection["limits"]
+    # The first request passed before there was a response.
+    assert (exchanges["requests_held"], exchanges["responses_held"]) == (9 if held else 0, 0)
+    assert exchanges["requests_held_s"] == pytest.approx(9 * tail_ms / 1e3 if held else 0.0)
+    held_s = exchanges["requests_held_s"]
+    assert limits["application_nagle"] == pytest.approx(held_s / limits["seconds"], abs=1e-4)
+    said = " ".join(one["text"] for one in contract["diagnosis"])
+    words = "Nagle's algorithm held the end of at least 9 requests"
+    assert ("until what was before it was acknowledged, 360 ms in all" in said) == held
+    assert (words in said) == held, said

@@ -1,4 +1,4 @@
-"""What is printed for people is what was found: brackets and colons are those of addresses, not of rich's markup."""
+"""Brackets and colons that are printed are those of addresses, not of the markup of rich."""
 
 from __future__ import annotations
 

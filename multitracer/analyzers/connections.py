@@ -203,12 +203,19 @@ def _exchanges(connection: Connection, summary: Mapping[str, Any]) -> dict[str, 
     found = summary.get("exchanges")
     if found is None:
         return None
+    (asked, asked_ns), (answered, answered_ns) = (
+        found["held"][end] for end in (found["client"], 1 - found["client"])
+    )
     return {
         "count": found["count"],
         "client_sends_data": found["client"] == connection.data_dir,
         "request_wait_s": round(found["request_ns"] / 1e9, 6),
         "response_wait_s": round(found["response_ns"] / 1e9, 6),
         "requests": found["requests"],
+        "requests_held": asked,
+        "requests_held_s": round(asked_ns / 1e9, 6),
+        "responses_held": answered,
+        "responses_held_s": round(answered_ns / 1e9, 6),
     }
 
 

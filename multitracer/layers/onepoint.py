@@ -19,6 +19,7 @@ NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 """Limits that the kernel's counters do not tell apart."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
 _PARTS = (
+    "application_nagle",
     "congestion_window_before_loss",
     "congestion_window_after_data",
     "loss_recovery_before_data",
@@ -178,6 +179,8 @@ def kernel_limits(
         of_inferred = shares["congestion_window"] / inferred["congestion_window"]
         for name in ("congestion_window_before_loss", "congestion_window_after_data"):
             parts[name] = round(of_inferred * inferred[name], 6)
+    if inferred:
+        parts["application_nagle"] = min(inferred["application_nagle"], shares["application"])
     others = {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
     return shares | parts | others
 

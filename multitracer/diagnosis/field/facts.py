@@ -27,6 +27,8 @@ QUEUE_TIMES = 3.0
 
 LAST_ACK = "wait for the last ACK"
 """What is after the last data segment, unless the link is full."""
+NAGLE = "Nagle's algorithm"
+"""What held the ends of requests or responses until all before them was acknowledged."""
 
 _IN_A_STANDSTILL = (
     "unknown",
@@ -35,6 +37,7 @@ _IN_A_STANDSTILL = (
     LAST_ACK,
     "bandwidth",
     "receiver_window",
+    NAGLE,
     "application",
 )
 """What a sender seems to wait for while its path stands still, the likeliest first."""
@@ -162,6 +165,8 @@ class Flow:
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
         Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
+    nagle_s : float
+        Of the seconds of the application, those in which Nagle's algorithm held the ends of what it wrote.
     before_loss_s, after_data_s, window_in_recovery_s, window_paced_s : float
         Of the seconds of the congestion window, those before the first loss showed, and those after the last
         data segment; of loss recovery, those in which the receiver's window had no room either; of that
@@ -232,6 +237,7 @@ class Flow:
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
     before_data_s: float = 0.0
+    nagle_s: float = 0.0
     before_loss_s: float = 0.0
     after_data_s: float = 0.0
     window_in_recovery_s: float = 0.0
@@ -263,7 +269,8 @@ class Flow:
     def waits_s(self) -> dict[str, float]:
         """Seconds by what the sender waited for, without those in which its path stood still.
 
-        `LAST_ACK` is among them: nothing was left to send, and no window held it back.
+        `LAST_ACK` is among them: nothing was left to send, and no window held it back. So is `NAGLE`: the
+        application had written, and TCP did not send yet.
         The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
         is the limit of a path on which nothing moves.
         """
@@ -273,6 +280,8 @@ class Flow:
         # All data was sent: no window held anything back.
         spent[LAST_ACK] = min(self.after_data_s, spent["congestion_window"])
         spent["congestion_window"] -= spent[LAST_ACK]
+        spent[NAGLE] = min(self.nagle_s, spent["application"])
+        spent["application"] -= spent[NAGLE]
         if not (self.retransmissions or self.lost or self.before_data_s):
             # Data out of order, of which nothing was sent again: what the sender made of it does not show.
             spent["unknown"] += spent["loss_recovery"]
@@ -436,6 +445,7 @@ def flow(
         possible=losses.get("possible") or 0,
         writes_bps=limits.get("writes_bps"),
         before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
+        nagle_s=(limits.get("application_nagle") or 0.0) * (seconds or 0.0),
         before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
         after_data_s=(limits.get("congestion_window_after_data") or 0.0) * (seconds or 0.0),
         window_in_recovery_s=(limits.get("receiver_window_in_recovery") or 0.0) * (seconds or 0.0),

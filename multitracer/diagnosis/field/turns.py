@@ -7,6 +7,9 @@ from multitracer.model.frozen import frozen
 from multitracer.model.quantities import count, duration
 from multitracer.output.rtt import HOST_MS
 
+NOTABLE = 0.01
+"""What Nagle's algorithm held is a sentence from this part of the transfer on."""
+
 
 @frozen
 class Turns:
@@ -79,5 +82,21 @@ def turn_words(flow: Flow) -> str:
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
         f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "
         f"request, the server {most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path "
-        f"{least}{duration(turns.paths_s)}, in all"
+        f"{least}{duration(turns.paths_s)}, in all{_held_words(flow)}"
+    )
+
+
+def _held_words(flow: Flow) -> str:
+    """``; Nagle's algorithm held the end of at least 15 requests ...``; empty where that took little time."""
+    found = flow.exchanges or {}
+    held = [
+        (what, found[f"{what}s_held"], float(found[f"{what}s_held_s"])) for what in ("request", "response")
+    ]
+    seconds = sum(held_s for _, _, held_s in held)
+    if seconds < NOTABLE * (flow.seconds or 0.0) or not seconds:
+        return ""
+    many = " and ".join(count(number, what) for what, number, _ in held if number)
+    return (
+        f"; Nagle's algorithm held the end of at least {many} until what was before it was acknowledged, "
+        f"{duration(seconds)} in all (TCP_NODELAY, or one write, avoids it)"
     )

@@ -288,6 +288,7 @@ fn exchanges_to_python<'py>(py: Python<'py>, waits: Option<Waits>) -> PyResult<O
     d.set_item(intern!(py, "request_ns"), waits.request_ns)?;
     d.set_item(intern!(py, "response_ns"), waits.response_ns)?;
     d.set_item(intern!(py, "requests"), waits.requests)?;
+    d.set_item(intern!(py, "held"), waits.held)?;
     Ok(Some(d))
 }
 

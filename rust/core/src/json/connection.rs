@@ -335,6 +335,16 @@ fn push_exchanges(out: &mut String, waits: Option<Waits>, direction: usize) {
     push_rounded(out, waits.response_ns as f64 / 1e9, 6);
     out.push_str(",\n        \"requests\": ");
     push_int(out, i64::from(waits.requests));
+    let [requests, responses] = [waits.client, 1 - waits.client].map(|end| waits.held[end]);
+    for (counted, time, (count, ns)) in [
+        (",\n        \"requests_held\": ", ",\n        \"requests_held_s\": ", requests),
+        (",\n        \"responses_held\": ", ",\n        \"responses_held_s\": ", responses),
+    ] {
+        out.push_str(counted);
+        push_int(out, i64::from(count));
+        out.push_str(time);
+        push_rounded(out, ns as f64 / 1e9, 6);
+    }
     out.push_str("\n      }");
 }
 

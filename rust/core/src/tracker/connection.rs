@@ -214,7 +214,7 @@ impl Connection {
             sent = own.on_send::<PLAIN>(segment, seq, peer.snd_una - una, peer);
             if answers {
                 let end = seq + i64::from(segment.length);
-                exchange(&mut self.exchanges, end, peer, segment, (direction, ack));
+                exchange(&mut self.exchanges, (own, peer), segment, (direction, ack), end);
             }
             if sent.acks_lost {
                 peer.answered_after_lost_acks(segment);
@@ -267,14 +267,16 @@ fn close_window(own: &mut Sender, segment: &Segment, ack: i64) {
 #[inline(never)]
 fn exchange(
     exchanges: &mut Option<Box<Exchanges>>,
-    end: i64,
-    peer: &Sender,
+    (own, peer): (&Sender, &Sender),
     segment: &Segment,
     (direction, ack): (usize, i64),
+    end: i64,
 ) {
     let begin =
         || Box::new(Exchanges::begin(1 - direction, peer.totals.last_data_ns.unwrap_or(0), peer.snd_max));
-    exchanges.get_or_insert_with(begin).send(direction, segment.t_ns, ack, end);
+    let full = i64::from(segment.length) >= path::full_segment(own);
+    let held = |wait_ns: i64, up_to: i64| own.waited_for_ack(segment.t_ns, up_to, wait_ns);
+    exchanges.get_or_insert_with(begin).send(direction, segment.t_ns, (ack, end), (full, held));
 }
 
 #[cold]

@@ -21,6 +21,13 @@ pub struct Exchanges {
     last: u8,
     last_ns: i64,
     end: i64,
+    /// Runs of each direction whose last segment had waited for the ACK of all before it, and for how long, summed; and
+    /// for how long the last segment so far did.
+    held: [u32; 2],
+    held_ns: [i64; 2],
+    holding_ns: i64,
+    /// One past the last segment of this run that was not full: Linux holds the next only until that is acknowledged (Minshall).
+    short_end: Option<i64>,
 }
 
 /// What requests and responses came to.
@@ -36,6 +43,9 @@ pub struct Waits {
     pub request_ns: i64,
     /// From the last segment of a request to the first of its response, summed.
     pub response_ns: i64,
+    /// Of each direction, how many of its requests or responses Nagle's algorithm held the end of, and for how long,
+    /// summed; none where that is seldom so.
+    pub held: [(u32, i64); 2],
 }
 
 impl Exchanges {
@@ -45,16 +55,36 @@ impl Exchanges {
         Exchanges { runs: 1, first: last, last, last_ns, end, ..Exchanges::default() }
     }
 
-    /// A segment of `direction` with new data up to `end` passes, which acknowledges up to `ack`.
-    pub(super) fn send(&mut self, direction: usize, t_ns: i64, ack: i64, end: i64) {
-        if usize::from(self.last) != direction {
+    /// A segment of `direction` with new data up to `end` passes, which acknowledges up to `ack`. `held` is whether it was not
+    /// full, and sent after such a wait when the ACK came of all up to some byte: Nagle's algorithm (RFC 9293 section 3.7.4).
+    pub(super) fn send(
+        &mut self,
+        direction: usize,
+        t_ns: i64,
+        (ack, end): (i64, i64),
+        (full, held): (bool, impl Fn(i64, i64) -> bool),
+    ) {
+        let wait_ns = t_ns.saturating_sub(self.last_ns).max(0);
+        if usize::from(self.last) == direction {
+            let waits = !full && held(wait_ns, self.short_end.unwrap_or(self.end));
+            self.holding_ns = if waits { wait_ns } else { 0 };
+        } else {
+            if self.holding_ns > 0 {
+                let last = usize::from(self.last);
+                self.held[last] = self.held[last].saturating_add(1);
+                self.held_ns[last] = self.held_ns[last].saturating_add(self.holding_ns);
+            }
+            (self.holding_ns, self.short_end) = (0, None);
             let of_request = self.runs.is_multiple_of(2);
-            let wait_ns = &mut self.waits_ns[usize::from(of_request)];
-            *wait_ns = wait_ns.saturating_add(t_ns.saturating_sub(self.last_ns).max(0));
+            let waits_ns = &mut self.waits_ns[usize::from(of_request)];
+            *waits_ns = waits_ns.saturating_add(wait_ns);
             self.in_turn += u32::from(ack >= self.end);
             self.runs = self.runs.saturating_add(1);
         }
         (self.last, self.last_ns, self.end) = (direction as u8, t_ns, end);
+        if !full {
+            self.short_end = Some(end);
+        }
     }
 
     /// None for fewer than three responses, or if the ends do not wait for each other.
@@ -64,20 +94,37 @@ impl Exchanges {
             return None;
         }
         let [response_ns, request_ns] = self.waits_ns;
+        let held = [0, 1].map(|direction: usize| {
+            let often = self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
+            if often { (self.held[direction], self.held_ns[direction]) } else { (0, 0) }
+        });
         Some(Waits {
             count: follow.div_ceil(2),
             requests: self.runs.div_ceil(2),
             client: usize::from(self.first),
             request_ns,
             response_ns,
+            held,
         })
     }
 }
 
 impl Fields for Exchanges {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Exchanges { runs, in_turn, first, waits_ns, last, last_ns, end } = self;
-        walk_over!(walk: runs, in_turn, first, waits_ns, last, &mut Time(last_ns), end);
+        let Exchanges {
+            runs,
+            in_turn,
+            first,
+            waits_ns,
+            last,
+            last_ns,
+            end,
+            held,
+            held_ns,
+            holding_ns,
+            short_end,
+        } = self;
+        walk_over!(walk: runs, in_turn, first, waits_ns, last, &mut Time(last_ns), end, held, held_ns, holding_ns, short_end);
     }
 }
 
@@ -85,18 +132,46 @@ impl Fields for Exchanges {
 mod tests {
     use super::*;
 
+    const FULL: (bool, fn(i64, i64) -> bool) = (true, |_, _| true);
+
+    /// Requests of so many segments, 5 apart, of which the last is held or not.
+    fn requests(each: usize, held: impl Fn(usize) -> bool) -> [(u32, i64); 2] {
+        let mut exchanges = Exchanges::begin(1, 0, 0);
+        let mut t_ns = 0;
+        for number in 0..8 {
+            for segment in 0..each {
+                t_ns += 5;
+                let last = segment + 1 == each;
+                exchanges.send(0, t_ns, (exchanges.end, t_ns), (!last, |_, _| held(number)));
+            }
+            t_ns += 100;
+            exchanges.send(1, t_ns, (exchanges.end, t_ns), (false, |_, _| true));
+        }
+        exchanges.waits().expect("in turn").held
+    }
+
+    #[test]
+    fn what_ends_requests_and_waited_was_held() {
+        assert_eq!(requests(3, |_| true), [(8, 40), (0, 0)]);
+        assert_eq!(requests(3, |number| number % 2 == 0), [(4, 20), (0, 0)]);
+        assert_eq!(requests(3, |number| number % 4 == 0), [(0, 0), (0, 0)], "seldom");
+        assert_eq!(requests(1, |_| true), [(0, 0), (0, 0)], "who begins waited for the other end");
+    }
+
     #[test]
     fn waits_of_both_ends_are_summed_by_turns() {
         let mut exchanges = Exchanges::begin(0, 100, 10);
         for (number, direction) in [1, 0, 1, 0].into_iter().enumerate() {
             let t_ns = 110 + 100 * number as i64;
-            exchanges.send(direction, t_ns, exchanges.end, 20 + number as i64);
-            exchanges.send(direction, t_ns + 5, exchanges.end, 30 + number as i64);
+            exchanges.send(direction, t_ns, (exchanges.end, 20 + number as i64), FULL);
+            exchanges.send(direction, t_ns + 5, (exchanges.end, 30 + number as i64), FULL);
         }
         assert_eq!(exchanges.waits(), None);
-        exchanges.send(1, 500, exchanges.end, 90);
+        exchanges.send(1, 500, (exchanges.end, 90), FULL);
         // 10 after the first request, then 95 after each of four segments.
-        let waits = Waits { count: 3, requests: 3, client: 0, request_ns: 190, response_ns: 10 + 95 + 85 };
+        let response_ns = 10 + 95 + 85;
+        let waits =
+            Waits { count: 3, requests: 3, client: 0, request_ns: 190, response_ns, held: [(0, 0); 2] };
         assert_eq!(exchanges.waits(), Some(waits));
     }
 
@@ -104,12 +179,8 @@ mod tests {
     fn who_does_not_wait_for_the_other_is_not_described() {
         let mut exchanges = Exchanges::begin(1, 0, 10);
         for number in 0..9 {
-            exchanges.send(
-                number % 2,
-                number as i64,
-                exchanges.end - i64::from(number % 3 == 0),
-                20 + number as i64,
-            );
+            let ack = exchanges.end - i64::from(number % 3 == 0);
+            exchanges.send(number % 2, number as i64, (ack, 20 + number as i64), FULL);
         }
         assert_eq!(exchanges.waits(), None);
     }

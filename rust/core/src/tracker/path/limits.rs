@@ -82,6 +82,8 @@ pub struct Limits {
     pub full_ns: Option<f64>,
     /// Data came at a constant rate, and that is the pace of the application or of its sender, not of a link.
     pub paced: bool,
+    /// Of the application's time, what Nagle's algorithm held the ends of its requests or responses for.
+    pub nagle_ns: f64,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
     /// Of the congestion window's time, what had passed before the first loss showed: that did not make it small.
@@ -130,6 +132,8 @@ impl Limits {
             let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
             limits.leave_to_application(rate, mean_rate(sender));
         }
+        let held_ns = connection.exchanges().map_or(0, |waits| waits.held[direction].1);
+        limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
         (limits.total_ns() > 0.0).then_some(limits)
     }
 

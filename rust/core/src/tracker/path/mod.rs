@@ -225,6 +225,14 @@ impl Path {
         self.halves.near_min_ns().map(|least_ns| (least_ns, self.halves.near_now_ns().max(least_ns)))
     }
 
+    /// Whether what passes at a time had waited for so long, until an ACK that passed at `acked_ns` reached its sender.
+    fn waited_for(&self, t_ns: i64, acked_ns: i64, wait_ns: i64) -> bool {
+        let Some((least_ns, now_ns)) = self.near_ns() else { return false };
+        let after_ns = t_ns.saturating_sub(acked_ns);
+        let reaction_ns = half::HOST_NS.min(wait_ns / 8);
+        (least_ns - reaction_ns..=now_ns + reaction_ns).contains(&after_ns) && after_ns < wait_ns
+    }
+
     /// TSecr of the last data segment.
     pub(super) fn last_echo(&self) -> Option<u32> {
         self.gaps.last_echo()
@@ -237,6 +245,14 @@ impl Path {
 }
 
 impl Sender {
+    /// Whether what is sent at a time had waited for so long, until the ACK came of all up to a byte.
+    pub(super) fn waited_for_ack(&self, t_ns: i64, up_to: i64, wait_ns: i64) -> bool {
+        self.snd_una >= up_to
+            && self.totals.last_advance_ns.is_some_and(|acked_ns| {
+                self.path.as_deref().is_some_and(|path| path.waited_for(t_ns, acked_ns, wait_ns))
+            })
+    }
+
     /// Segments that its own queue refused, at least; `None` where nothing shows it.
     pub(crate) fn refused(&self) -> Option<u64> {
         self.path.as_ref()?.gaps.refused()
@@ -321,7 +337,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
 
 /// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
 #[inline(always)]
-fn full_segment(sender: &Sender) -> i64 {
+pub(super) fn full_segment(sender: &Sender) -> i64 {
     let agreed = sender.segment_size();
     i64::from(if agreed > 0 { agreed } else { sender.largest_segment })
 }

@@ -415,6 +415,36 @@ fn a_queue_is_no_delayed_ack() {
     assert!((65e6..75e6).contains(&median_ns), "{median_ns}");
 }
 
+/// A link that takes longer for one segment than a receiver delays an ACK: a queue grows by that with each of them, or
+/// each is alone on its way.
+#[test]
+fn a_slow_link_delays_no_ack() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    // Segments leave in pairs, each of which an ACK released; the link needs 90 ms for one.
+    for place in 0..40 {
+        talk.data(200 + 180 * (place / 2) + place % 2, 1 + 2000 * place, 1000);
+        talk.data(201 + 180 * (place / 2) + place % 2, 1001 + 2000 * place, 1000);
+    }
+    for place in 0..80 {
+        talk.ack(310 + 90 * place, 1001 + 1000 * place, &[]);
+    }
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    assert_eq!(found.delayed_acks, 0);
+
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for place in 0..100 {
+        talk.data(200 + 200 * place, 1 + 1000 * place, 1000);
+        talk.ack(310 + 200 * place, 1001 + 1000 * place, &[]);
+    }
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let median_ns = found.median_ns.expect("ACKs");
+    assert!((105e6..115e6).contains(&median_ns), "{median_ns} {}", found.delayed_acks);
+}
+
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
 #[test]
 fn a_handshake_and_pauses_do_not_show_the_least() {

@@ -165,9 +165,15 @@ fn bottleneck(
         .unwrap_or(f64::INFINITY);
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
-    let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
+    let rate_bps = rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets);
+    // Where few round trips but that of the handshake were seen, the least may be that of a SYN: a full segment takes as much
+    // longer as the link needs for it. What is said to be waited at least is less by that.
+    let segment_bits = path.ip_bytes as f64 / f64::from(path.segments.max(1)) * 8.0;
+    let transmitted_ns =
+        rate_bps.filter(|_| rtt.base_at_most).map_or(0.0, |rate_bps| segment_bits * 1e9 / rate_bps);
+    let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64 - transmitted_ns).max(0.0);
     Bottleneck {
-        rate_bps: rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets),
+        rate_bps,
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),

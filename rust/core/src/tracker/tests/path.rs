@@ -445,6 +445,20 @@ fn a_slow_link_delays_no_ack() {
     assert!((105e6..115e6).contains(&median_ns), "{median_ns} {}", found.delayed_acks);
 }
 
+/// The smallest round trip is that of a SYN, and there are few others: a full segment takes 16.8 ms longer without any queue.
+#[test]
+fn a_queue_of_at_least_so_much_is_no_longer_than_segments_wait() {
+    for (near_ms, far_ms) in [(20, 20), (40, 0)] {
+        let mut transfer = Transfer { rate_bps: 500_000, before: true, ..Transfer::over(near_ms, far_ms) };
+        transfer.rwnd = 20 * SIZE;
+        let report = PathReport::of(&transfer.run(), 0);
+        assert!(report.round_trip.expect("ACKs").base_at_most);
+        let (median_ns, _) = report.bottleneck.expect("it is full").standing_queue_ns.expect("it is measured");
+        let waited_ns = 19.0 * (SIZE + HEADERS) as f64 * 8e9 / 500_000.0 - 40e6;
+        assert!((waited_ns - 15e6..waited_ns + 5e6).contains(&median_ns), "{median_ns} {waited_ns}");
+    }
+}
+
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
 #[test]
 fn a_handshake_and_pauses_do_not_show_the_least() {

@@ -172,11 +172,6 @@ const DELAYED_NS: i64 = 20_000_000;
 /// ...and at most. On a slow link the next segment alone takes longer.
 const MOST_DELAYED_NS: i64 = 250_000_000;
 
-/// Whether a receiver may have waited in vain for a segment that was sent so much later than the one before.
-pub(super) fn waits(after_ns: i64) -> bool {
-    after_ns >= DELAYED_NS
-}
-
 impl Halves {
     /// What the connection has measured already, and the loop of its handshake.
     pub fn begin(&mut self, far_ns: Option<i64>, near_ns: Option<i64>, handshake_ns: Option<i64>) {
@@ -342,12 +337,11 @@ impl Halves {
             self.turn = (-1, i64::MAX);
         }
         // Longer than the last by as much as a receiver delays an ACK, it shows no queue: the next one does, if it is as long.
-        // While a longer queue stands, the next segment comes as soon as the link has transmitted it. What most ACKs take is no
-        // exception: a slow link takes as long for each segment.
-        let delayed = single
-            && self.longer(rtt_ns)
-            && (lone || (!self.delayed && self.queued_far_ns() < rtt_ns - self.far_ns))
-            && u64::from(self.delays) <= u64::from(self.far.samples);
+        let later_ns = rtt_ns - self.far_ns;
+        let longer = single
+            && self.far_ns >= 0
+            && (DELAYED_NS.max(self.far_ns / 8) + 1..=MOST_DELAYED_NS).contains(&later_ns);
+        let delayed = longer && self.waited_for(later_ns, lone);
         self.delayed = delayed;
         if !(lone || delayed) || self.far_ns < 0 || rtt_ns < self.far_ns {
             self.far_ns = rtt_ns;
@@ -361,11 +355,13 @@ impl Halves {
         }
     }
 
-    /// Whether it took longer than the last by as much as a receiver delays an ACK.
-    #[inline(always)]
-    pub fn longer(&self, rtt_ns: i64) -> bool {
-        let later_ns = rtt_ns - self.far_ns;
-        self.far_ns >= 0 && (DELAYED_NS.max(self.far_ns / 8) + 1..=MOST_DELAYED_NS).contains(&later_ns)
+    /// Whether the receiver may have waited so long for another segment. While a longer queue stands, that comes as soon as the
+    /// link has transmitted it. What most ACKs take is no exception: a slow link takes as long for each segment.
+    #[cold]
+    #[inline(never)]
+    fn waited_for(&self, later_ns: i64, lone: bool) -> bool {
+        let exception = self.delays <= self.far.samples;
+        exception && (lone || (!self.delayed && self.queued_far_ns() < later_ns))
     }
 
     /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by

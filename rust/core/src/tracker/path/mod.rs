@@ -285,6 +285,8 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     path.halves.begin(own.rtt.min(), peer.rtt.min(), report::handshake_ns(own, peer));
     path.gaps.begin(segment, end, own, &path.halves);
     path.trains.sack = own.sack_permitted;
+    // What came before this was looked at crosses the link like the rest: the first ACK finds so much more.
+    path.noted = 0u64.wrapping_sub(own.totals.data_bytes);
     own.ttl = segment.ttl;
     own.path = Some(path);
 }
@@ -336,10 +338,6 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);
     if rtt_ns >= 0 {
         let single = arrived - path.trains.arrived() <= i64::from(data.largest_segment);
-        // Where the next segment was sent right behind it, it reached the receiver before any timer expired, or the link
-        // is slow.
-        let next = || data.outstanding.at(ack).map(|run| run.last_ns.saturating_sub(segment.t_ns - rtt_ns));
-        let single = single && (lone || !path.halves.longer(rtt_ns) || next().is_none_or(half::waits));
         path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), counts);
     }
     path.halves.probe(segment, rtt_ns);
@@ -347,8 +345,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }
-    // What came before this was looked at crossed the link like the rest.
-    let passed = if path.noted == 0 { data.totals.data_bytes } else { path.payload - path.noted };
+    let passed = path.payload.wrapping_sub(path.noted);
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.
     match (fresh > 0, counts) {

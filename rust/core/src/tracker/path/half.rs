@@ -341,7 +341,7 @@ impl Halves {
         let longer = single
             && self.far_ns >= 0
             && (DELAYED_NS.max(self.far_ns / 8) + 1..=MOST_DELAYED_NS).contains(&later_ns);
-        let delayed = longer && (lone || !self.delayed);
+        let delayed = longer && self.waited_for(later_ns, lone);
         self.delayed = delayed;
         if !(lone || delayed) || self.far_ns < 0 || rtt_ns < self.far_ns {
             self.far_ns = rtt_ns;
@@ -353,6 +353,15 @@ impl Halves {
             let near_ns = self.toward_sender_ns(t_ns, rtt_ns);
             self.whole.add(rtt_ns.saturating_add(near_ns));
         }
+    }
+
+    /// Whether the receiver may have waited so long for another segment. While a longer queue stands, that comes as soon as the
+    /// link has transmitted it. What most ACKs take is no exception: a slow link takes as long for each segment.
+    #[cold]
+    #[inline(never)]
+    fn waited_for(&self, later_ns: i64, lone: bool) -> bool {
+        let exception = self.delays <= self.far.samples;
+        exception && (lone || (!self.delayed && self.queued_far_ns() < later_ns))
     }
 
     /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by

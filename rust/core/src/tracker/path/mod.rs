@@ -47,6 +47,8 @@ const DUPLICATES: u32 = 3;
 /// Segments that no window is limited to for long, and what other reasons to wait may take of the time.
 const THIN: f64 = 3.0;
 const OTHERWISE: f64 = 0.1;
+/// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
+const BEYOND: f64 = 0.25;
 
 /// A direction with data, seen from one point.
 #[derive(Debug, Clone, Default)]
@@ -67,8 +69,9 @@ pub struct Path {
     /// those between the same hosts: some may have begun in a queue that stood (0: unknown).
     shared: Option<u32>,
     shared_base_ns: i64,
-    /// Others brought data between the same hosts at the same time: what this one brings while a queue stands may be its share of a link.
-    beside: bool,
+    /// Where others brought data between the same hosts at the same time: bytes a second that all of them brought while this
+    /// one was there, for half of that time at least. What it brings may be its share of a link. 0: there were none.
+    beside_rate: u64,
     /// The full link that it shares with them, if what they bring together shows it.
     link: Option<Link>,
 }
@@ -117,11 +120,22 @@ impl Fields for Path {
             timed,
             shared,
             shared_base_ns,
-            beside,
+            beside_rate,
             link,
         } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, noted, timed, shared, shared_base_ns);
-        walk_over!(walk: beside, link);
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, timed);
+        // Most of it had passed.
+        let mut since = payload.wrapping_sub(*noted);
+        since.walk(walk);
+        *noted = payload.wrapping_sub(since);
+        // None of these is known before all connections are compared.
+        let mut compared = shared.is_some() || *shared_base_ns != 0 || *beside_rate != 0 || link.is_some();
+        compared.walk(walk);
+        if compared {
+            walk_over!(walk: shared, shared_base_ns, beside_rate, link);
+        } else if W::READS {
+            (*shared, *shared_base_ns, *beside_rate, *link) = (None, 0, 0, None);
+        }
     }
 }
 
@@ -214,6 +228,26 @@ impl Path {
         self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
     }
 
+    /// Bytes of IP packets on the wire for each byte of payload. A segment longer than a full one becomes several packets,
+    /// each with headers of its own.
+    fn packets(&self, full: i64) -> f64 {
+        let payload = (self.payload as f64).max(1.0);
+        let headers = (self.ip_bytes as f64 - payload) / f64::from(self.segments.max(1));
+        let on_wire = if full > 0 { payload / full as f64 } else { 0.0 };
+        1.0 + headers * on_wire.max(f64::from(self.segments)) / payload
+    }
+
+    /// Whether others brought data between the same hosts at the same time.
+    fn beside(&self) -> bool {
+        self.beside_rate > 0
+    }
+
+    /// Whether a rate that its data came at may be that of a link between the hosts: what others brought at the same time
+    /// crossed it, too.
+    fn may_be_the_links(&self, rate: f64) -> bool {
+        self.beside_rate as f64 <= rate * (1.0 + BEYOND)
+    }
+
     /// Whether the capture is next to the sender.
     pub(super) fn beside_sender(&self) -> bool {
         self.halves.beside_sender()
@@ -267,6 +301,8 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     path.halves.begin(own.rtt.min(), peer.rtt.min(), report::handshake_ns(own, peer));
     path.gaps.begin(segment, end, own, &path.halves);
     path.trains.sack = own.sack_permitted;
+    // What came before this was looked at crosses the link like the rest: the first ACK finds so much more.
+    path.noted = 0u64.wrapping_sub(own.totals.data_bytes);
     own.ttl = segment.ttl;
     own.path = Some(path);
 }
@@ -325,7 +361,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }
-    let passed = path.payload - path.noted;
+    let passed = path.payload.wrapping_sub(path.noted);
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.
     match (fresh > 0, counts) {

@@ -103,6 +103,17 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
     Some(found)
 }
 
+/// Part of what passed here that was not lost behind this point. What arrived twice was carried twice; so was all that
+/// passed next to the receiver.
+pub(super) fn carried(connection: &Connection, direction: usize) -> f64 {
+    let sender = connection.senders_at(direction);
+    let lost = sender.arrival_counts().downstream as f64 * super::full_segment(sender) as f64;
+    if lost == 0.0 || Observation::of(connection, direction).point == Some(Point::Receiver) {
+        return 1.0;
+    }
+    (1.0 - lost / (sender.totals().data_bytes as f64).max(1.0)).clamp(0.0, 1.0)
+}
+
 /// Bytes a second that arrived, over all of the time with data: no link on the way is slower.
 pub(super) fn mean_rate(data: &Sender) -> f64 {
     data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
@@ -130,7 +141,7 @@ fn bottleneck(
     sender: &Sender,
 ) -> Bottleneck {
     let trains = &path.trains;
-    let packets = path.ip_bytes as f64 / (path.payload as f64).max(1.0);
+    let packets = path.packets(super::full_segment(sender));
     let constant = path.constant_rate();
     let by_queue = trains.mostly_queued();
     let link_bps = link.map(|link| link.bytes_per_s as f64);
@@ -141,11 +152,12 @@ fn bottleneck(
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if link_bps.is_some() => link_bps,
-        None if by_queue && full_share >= SHOWN && !path.beside => {
+        None if by_queue && full_share >= SHOWN && !path.beside() => {
             Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate()))
         }
         None => None,
     };
+    let rate = rate.filter(|&rate| path.link.is_some() || path.may_be_the_links(rate));
     let mean_rate = mean_rate(sender);
     let most = limits
         .filter(|_| constant.is_none())
@@ -153,16 +165,22 @@ fn bottleneck(
         .unwrap_or(f64::INFINITY);
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
-    let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64).max(0.0);
+    let rate_bps = rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets);
+    // Where few round trips but that of the handshake were seen, the least may be that of a SYN: a full segment takes as much
+    // longer as the link needs for it. What is said to be waited at least is less by that.
+    let segment_bits = path.ip_bytes as f64 / f64::from(path.segments.max(1)) * 8.0;
+    let transmitted_ns =
+        rate_bps.filter(|_| rtt.base_at_most).map_or(0.0, |rate_bps| segment_bits * 1e9 / rate_bps);
+    let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64 - transmitted_ns).max(0.0);
     Bottleneck {
-        rate_bps: rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets),
+        rate_bps,
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,
         by_queue,
-        by_rate: !paced && (constant.is_some() || (link.is_some() && path.link.is_none())),
+        by_rate: !paced && rate.is_some() && (constant.is_some() || (link.is_some() && path.link.is_none())),
         by_sum: path.link.is_some(),
     }
 }

@@ -43,7 +43,10 @@ pub(super) struct Bin {
 impl Fields for Bin {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Bin { bytes, passed, queued_ns, acks } = self;
-        walk_over!(walk: bytes, passed, queued_ns, acks);
+        // Nearly all that passes arrives.
+        let mut more = passed.wrapping_sub(*bytes) as i64;
+        walk_over!(walk: bytes, &mut more, queued_ns, acks);
+        *passed = bytes.wrapping_add(more as u64);
     }
 }
 
@@ -174,7 +177,7 @@ impl Series {
 
 /// What the bins hold that are alike, if these are most of all: a link at its rate. A shaper that saved tokens in a pause,
 /// and a host that stood still, fill a few bins far more than that.
-fn plateau(sorted: &[u64]) -> Option<f64> {
+pub(super) fn plateau(sorted: &[u64]) -> Option<f64> {
     let until = |low: u64| sorted.partition_point(|&bytes| bytes as f64 <= low as f64 * (1.0 + ALIKE));
     let held = |&from: &usize| until(sorted[from]) - from;
     let best = (0..sorted.len()).max_by_key(held)?;

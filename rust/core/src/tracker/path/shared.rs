@@ -1,8 +1,9 @@
 //! Connections that queue at the same place: at the same times they wait as long, or they divide what a link takes.
 
 use super::Link;
+use super::report::{carried, mean_rate};
 use super::series::Series;
-use super::together::share_a_full_link;
+use super::together::{rates_beside, share_a_full_link};
 use crate::segment::Address;
 use crate::tracker::connection::Connection;
 use crate::tracker::connection_store::ConnectionStore;
@@ -27,6 +28,10 @@ struct Flow {
     /// Smallest whole round trip; 0 if a half is unknown.
     base_ns: i64,
     series: Series,
+    /// Bytes a second that arrived, over all of its time.
+    mean_rate: f64,
+    /// Part of what passed here that was not lost behind this point.
+    carried: f64,
 }
 
 /// Find and note them.
@@ -51,22 +56,40 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
         let base_ns = least.entry(flow.hosts).or_insert(flow.base_ns);
         *base_ns = flow.base_ns.min(*base_ns);
     }
+    let rates = rates_of_all(&flows);
     for ((place, (flow, mine)), link) in flows.iter().zip(&roots).enumerate().zip(links) {
         let beside = |(other, one): (usize, &Flow)| {
             other != place && one.hosts == flow.hosts && meet(&flow.series, &one.series)
         };
-        let beside = flows.iter().enumerate().any(beside);
+        let beside_rate = if flows.iter().enumerate().any(beside) { rates[place].max(1) } else { 0 };
         let others = roots.iter().filter(|other| *other == mine).count() - 1;
         connections.note(flow.number, |connection| {
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);
                 path.shared_base_ns =
                     if others > 0 { least.get(&flow.hosts).copied().unwrap_or(0) } else { 0 };
-                path.beside = beside;
+                path.beside_rate = beside_rate;
                 path.link = link;
             }
         });
     }
+}
+
+/// Bytes a second that each and all others between the same hosts brought while it was there.
+fn rates_of_all(flows: &[Flow]) -> Vec<u64> {
+    let mut by_hosts: BTreeMap<[Address; 2], Vec<usize>> = BTreeMap::new();
+    for (place, flow) in flows.iter().enumerate() {
+        by_hosts.entry(flow.hosts).or_default().push(place);
+    }
+    let mut rates = vec![0; flows.len()];
+    for places in by_hosts.into_values() {
+        let all: Vec<(&Series, f64)> =
+            places.iter().map(|&place| (&flows[place].series, flows[place].segment_bytes)).collect();
+        for (place, rate) in places.iter().zip(rates_beside(&all)) {
+            rates[*place] = rate;
+        }
+    }
+    rates
 }
 
 /// Whether two brought data at the same time.
@@ -97,12 +120,17 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
             by_hosts.entry(of(flow)).or_default().push(place);
         }
         for places in by_hosts.into_values() {
-            let all: Vec<&Series> = places.iter().map(|&place| &flows[place].series).collect();
+            let all: Vec<(&Series, f64)> =
+                places.iter().map(|&place| (&flows[place].series, flows[place].carried)).collect();
             let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
             let found = share_a_full_link(&all, segment_bytes);
             let mut first = None;
+            // No link is slower than what one of them brought on average.
+            let alone = places.iter().zip(&found).filter(|(_, link)| link.is_some());
+            let least = alone.map(|(&place, _)| flows[place].mean_rate as u64).max().unwrap_or(0);
             for (&place, link) in places.iter().zip(found).filter(|(_, link)| link.is_some()) {
-                links[place] = links[place].or(link);
+                let faster = |link: Link| Link { bytes_per_s: link.bytes_per_s.max(least), ..link };
+                links[place] = links[place].or(link.map(faster));
                 let (mine, others) = (root(group, place), root(group, *first.get_or_insert(place)));
                 group[mine] = others;
             }
@@ -138,6 +166,8 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.least_ns().unwrap_or(0),
         series: path.series.clone(),
+        mean_rate: mean_rate(sender),
+        carried: carried(connection, direction),
     })
 }
 

@@ -5,7 +5,8 @@
 //! too: of a sender's own, without timestamps.
 
 use super::Link;
-use super::series::{BINS, Bin, Series, carried};
+use super::series::{BINS, Bin, Series, plateau};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bins that are looked at, at least.
@@ -49,13 +50,14 @@ impl Row {
 }
 
 /// What each finds of the link that these share; `None` if it is not known that they share a full one, or of one that
-/// was hardly there together with others. `segment_bytes` is what they send in one segment.
+/// was hardly there together with others. With each is the part of what passed that was not lost behind this point; what
+/// came twice was carried twice. `segment_bytes` is what they send in one segment.
 ///
 /// Only the time together tells what the link takes. But once that is known, it tells of all of the time: the link was
 /// full while as much was brought, by however many, and not while less was.
-pub(super) fn share_a_full_link(all: &[&Series], segment_bytes: f64) -> Vec<Option<Link>> {
-    let widest = all.iter().map(|series| series.width).max().unwrap_or(0);
-    let mut series: Vec<Series> = all.iter().map(|&series| series.clone()).collect();
+pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> Vec<Option<Link>> {
+    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
+    let mut series: Vec<Series> = all.iter().map(|(series, _)| (*series).clone()).collect();
     for width in widest..62 {
         for one in &mut series {
             while one.width < width {
@@ -68,8 +70,9 @@ pub(super) fn share_a_full_link(all: &[&Series], segment_bytes: f64) -> Vec<Opti
             break;
         }
         let arrived = rows(&series, |bin| bin.bytes);
-        let sum = |rows: &[Row]| times.iter().map(|&at| sum_at(rows, at)).sum::<f64>();
-        let carried = carried(sum(&arrived), sum(&passed));
+        let all_passed = |row: &Row| times.iter().map(|&at| row.at(at) as f64).sum::<f64>();
+        let parts = passed.iter().zip(all).map(|(row, (_, part))| all_passed(row) * part);
+        let carried = parts.sum::<f64>() / passed.iter().map(all_passed).sum::<f64>().max(1.0);
         for (rows, part) in [(passed, carried), (arrived, 1.0)] {
             if let Some(links) = judge(&rows, &times, width, segment_bytes) {
                 return links.into_iter().map(|link| link.map(|link| link.of(part))).collect();
@@ -77,6 +80,42 @@ pub(super) fn share_a_full_link(all: &[&Series], segment_bytes: f64) -> Vec<Opti
         }
     }
     vec![None; all.len()]
+}
+
+/// Bytes a second that all of these brought together while each of them was there: for half of that time at least, or on
+/// average. With each is what it sends in one segment.
+pub(super) fn rates_beside(all: &[(&Series, f64)]) -> Vec<u64> {
+    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
+    let mut series: Vec<Series> = all.iter().map(|(series, _)| (*series).clone()).collect();
+    let mut found: Vec<Option<f64>> = vec![None; all.len()];
+    for width in widest..62 {
+        for one in &mut series {
+            while one.width < width {
+                one.widen();
+            }
+        }
+        let rows = rows(&series, |bin| bin.bytes);
+        let mut sums: BTreeMap<i64, u64> = BTreeMap::new();
+        for row in &rows {
+            for (at, bytes) in (row.first..).zip(&row.bytes) {
+                *sums.entry(at).or_default() += bytes;
+            }
+        }
+        let second = 1e9 / (1u64 << width) as f64;
+        for ((row, found), (_, segment_bytes)) in rows.iter().zip(&mut found).zip(all) {
+            let there: Vec<f64> =
+                row.throughout().map(|at| sums.get(&at).map_or(0.0, |&sum| sum as f64)).collect();
+            let (median, mean) = (spread(&there).0, there.iter().sum::<f64>() / there.len().max(1) as f64);
+            let few = there.len() < FEW;
+            if found.is_none() && (few || median >= ENOUGH * segment_bytes.max(1.0)) {
+                *found = Some(second * if few { mean } else { mean.max(median) });
+            }
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    found.into_iter().map(|rate| rate.unwrap_or(0.0) as u64).collect()
 }
 
 fn rows(series: &[Series], of: fn(&Bin) -> u64) -> Vec<Row> {
@@ -143,6 +182,10 @@ fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<
     if unfit || varies > STEADY * usual || varies.powi(2) >= by_chance(nearest.len() as f64) * apart {
         return None;
     }
+    // A link is not full all of the time: most bins are of the time in which it is, and the median is below those.
+    let mut sorted: Vec<u64> = sums.iter().map(|&sum| sum as u64).collect();
+    sorted.sort_unstable();
+    let usual = plateau(&sorted).unwrap_or(usual);
     let seconds = (1u64 << width) as f64 / 1e9;
     let link = |row: &Row| {
         let (mut count, mut own, mut fair) = (0usize, 0.0, 0.0);
@@ -185,7 +228,7 @@ mod tests {
         fn what_one_gets_the_other_loses(parts in prop::collection::vec(5i64..95, 20..60)) {
             let one = series(100, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
             let two = series(100, &parts.iter().map(|part| (100 - part) * 1000).collect::<Vec<_>>());
-            let found = share_a_full_link(&[&one, &two], 1000.0);
+            let found = share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0);
             prop_assume!(spread(&parts.iter().map(|part| *part as f64).collect::<Vec<_>>()).1 >= 1.0);
             for link in found {
                 let link = link.expect("they share it");
@@ -202,7 +245,8 @@ mod tests {
                 steps.into_iter().for_each(|(t_ns, bytes)| series.add(t_ns, bytes, 0, bytes as u64));
                 series
             }).collect();
-            let found = share_a_full_link(&all.iter().collect::<Vec<_>>(), 1000.0);
+            let with_part: Vec<_> = all.iter().map(|series| (series, 1.0)).collect();
+            let found = share_a_full_link(&with_part, 1000.0);
             prop_assert_eq!(found.len(), all.len());
         }
     }
@@ -222,7 +266,9 @@ mod tests {
                 (0..bins).map(|_| [5_000, 35_000, 65_000, 95_000][next(4) as usize]).collect::<Vec<i64>>()
             };
             let (one, two) = (series(7, &one()), series(7, &one()));
-            shared += usize::from(share_a_full_link(&[&one, &two], 1000.0).iter().any(Option::is_some));
+            shared += usize::from(
+                share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0).iter().any(Option::is_some),
+            );
         }
         assert!(shared <= 5, "{shared}");
     }
@@ -232,13 +278,13 @@ mod tests {
         let parts: Vec<i64> = (0..20).map(|at| if at % 2 == 0 { 30_000 } else { 70_000 }).collect();
         let one = series(1, &[&parts[..], &[2_000; 40]].concat());
         let two = series(1, &parts.iter().map(|part| 100_000 - part).collect::<Vec<_>>());
-        let found = share_a_full_link(&[&one, &two], 1000.0);
+        let found = share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0);
         let full = |place: usize| found[place].expect("they share it").full_permille;
         assert!((300..=350).contains(&full(0)), "{}", full(0));
         assert_eq!(full(1), 1000);
     }
 
-    /// In front of the link a quarter more passes than it carries: its rate is what arrives.
+    /// In front of the link a quarter more passes than it carries: its rate is what it did not drop.
     #[test]
     fn what_a_full_link_drops_is_not_its_rate() {
         let part = |at: i64| 30_000 + 20_000 * (at % 3);
@@ -248,10 +294,28 @@ mod tests {
                 series.add(at << 20, bytes, 0, bytes as u64 * 5 / 4);
             }
         }
-        for link in share_a_full_link(&[&both[0], &both[1]], 1000.0) {
+        for link in share_a_full_link(&[(&both[0], 0.8), (&both[1], 0.8)], 1000.0) {
             let link = link.expect("they share it");
             let rate = 100_000.0 / (1u64 << 20) as f64 * 1e9;
             assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.01, "{}", link.bytes_per_s);
+        }
+    }
+
+    /// Bins hold 17 segments or 18, and a few far less: the rate is between these, and that of none of them.
+    #[test]
+    fn a_link_is_as_fast_as_the_bins_in_which_it_is_full_are_on_average() {
+        let level = |at: i64| 1000 * if at % 9 == 0 { 9 } else { [17, 17, 18, 17, 18][(at % 5) as usize] };
+        let part = |at: i64| 1000 * (2 + 3 * (at % 3));
+        let one = series(1, &(0..45).map(part).collect::<Vec<_>>());
+        let two = series(1, &(0..45).map(|at| level(at) - part(at)).collect::<Vec<_>>());
+        for link in share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0) {
+            let link = link.expect("they share it");
+            let rate = 17_400.0 / (1u64 << 20) as f64 * 1e9;
+            assert!(
+                (link.bytes_per_s as f64 / rate - 1.0).abs() < 0.01,
+                "{}",
+                link.bytes_per_s as f64 / rate
+            );
         }
     }
 
@@ -259,6 +323,6 @@ mod tests {
     fn a_steady_one_beside_little_is_alone() {
         let one = series(1, &[90_000; 40]);
         let two = series(1, &(0..40).map(|at| 300 + 100 * (at % 5)).collect::<Vec<_>>());
-        assert!(share_a_full_link(&[&one, &two], 1000.0).iter().all(Option::is_none));
+        assert!(share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0).iter().all(Option::is_none));
     }
 }

@@ -167,7 +167,8 @@ impl Trains {
         self.arrived = arrived;
         let Some(since_ns) = self.since_ns else {
             self.start(t_ns, halves, window_ns);
-            return if arrived == fresh { 0 } else { fresh };
+            // Before the first byte is the SYN.
+            return if arrived == fresh { fresh - 1 } else { fresh };
         };
         self.bytes += fresh;
         self.acks += 1;

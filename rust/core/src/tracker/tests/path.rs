@@ -428,6 +428,51 @@ fn a_queue_is_no_delayed_ack() {
     assert!((65e6..75e6).contains(&median_ns), "{median_ns}");
 }
 
+/// A link that takes longer for one segment than a receiver delays an ACK: a queue grows by that with each of them, or
+/// each is alone on its way.
+#[test]
+fn a_slow_link_delays_no_ack() {
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    // Segments leave in pairs, each of which an ACK released; the link needs 90 ms for one.
+    for place in 0..40 {
+        talk.data(200 + 180 * (place / 2) + place % 2, 1 + 2000 * place, 1000);
+        talk.data(201 + 180 * (place / 2) + place % 2, 1001 + 2000 * place, 1000);
+    }
+    for place in 0..80 {
+        talk.ack(310 + 90 * place, 1001 + 1000 * place, &[]);
+    }
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    assert!(found.delayed_acks <= 1, "{}", found.delayed_acks);
+
+    let mut talk = Talk::new(7);
+    talk.handshake(true);
+    for place in 0..100 {
+        talk.data(200 + 200 * place, 1 + 1000 * place, 1000);
+        talk.ack(310 + 200 * place, 1001 + 1000 * place, &[]);
+    }
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let median_ns = found.median_ns.expect("ACKs");
+    assert!((105e6..115e6).contains(&median_ns), "{median_ns} {}", found.delayed_acks);
+}
+
+/// The smallest round trip is that of a SYN, and there are few others: a full segment takes 16.8 ms longer without any queue.
+#[test]
+fn a_queue_of_at_least_so_much_is_no_longer_than_segments_wait() {
+    for (near_ms, far_ms) in [(20, 20), (40, 0)] {
+        let mut transfer = Transfer { rate_bps: 500_000, before: true, ..Transfer::over(near_ms, far_ms) };
+        transfer.rwnd = 20 * SIZE;
+        let report = PathReport::of(&transfer.run(), 0);
+        assert!(report.round_trip.expect("ACKs").base_at_most);
+        let (median_ns, _) =
+            report.bottleneck.expect("it is full").standing_queue_ns.expect("it is measured");
+        let waited_ns = 19.0 * (SIZE + HEADERS) as f64 * 8e9 / 500_000.0 - 40e6;
+        assert!((waited_ns - 15e6..waited_ns + 5e6).contains(&median_ns), "{median_ns} {waited_ns}");
+    }
+}
+
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
 #[test]
 fn a_handshake_and_pauses_do_not_show_the_least() {

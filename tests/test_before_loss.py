@@ -1,4 +1,4 @@
-"""A link that was full until its queue lost something, and seldom after that: what limited before the loss."""
+"""A link full until its queue lost something, and seldom after that: what limited before a loss."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_ends_that_do_not_wait_for_each_other(tmp_path: Path) -> None:
 
 
 def large_requests(turns: int, tail_ms: float) -> Conversation:
-    """Each request is three full segments, acknowledged after 40 ms, and the rest of it so long after them."""
+    """Each request is three full segments, acknowledged after 40 ms, and its rest so long after them."""
     talk = Conversation()
     talk.handshake(rtt_ms=RTT_MS)
     t_ms = 100.0

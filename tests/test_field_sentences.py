@@ -594,6 +594,10 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
         "client_sends_data": False,
         "request_wait_s": 10.5,
         "response_wait_s": 2.2,
+        "requests_held": 0,
+        "requests_held_s": 0.0,
+        "responses_held": 0,
+        "responses_held_s": 0.0,
     }
     rtt = {"toward_receiver": {"min_ms": 50.0}, "toward_sender": {"min_ms": 0.0}}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt)])

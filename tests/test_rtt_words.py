@@ -91,16 +91,24 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
 
 
 @pytest.mark.parametrize(
-    ("full", "median_ms", "shown"), [(0.8, 0.013, False), (0.8, 1.0, True), (0.6, 0.013, True)]
+    ("full", "median_ms", "refused", "shown"),
+    [
+        (0.8, 0.013, 0, False),
+        (0.8, 1.0, 0, True),
+        (0.6, 0.013, 0, True),
+        (0.6, 0.013, 3, False),
+        (0.4, 0.013, 3, True),
+    ],
 )
 def test_who_waits_for_a_full_link_waits_for_half_a_packet(
-    full: float, median_ms: float, shown: bool
+    full: float, median_ms: float, refused: int, shown: bool
 ) -> None:
-    """A packet takes 1.5 ms; the queue of the sender's own host is in front of this capture."""
+    """A packet takes 1.5 ms; the queue of the sender's own host, which refused segments, is in front of it."""
     queue = (median_ms, 2 * median_ms)
     one = entry(
         bandwidth=0.8, rate=7.9e6, full=full, queue=queue, base=0.005, evidence=["queue"], point="snd"
     )
+    one["losses"] = {"refused": refused}
     assert (shown_queue(one) is not None) is shown
 
 

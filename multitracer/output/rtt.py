@@ -114,7 +114,8 @@ def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
     packet_bits = 8 * (entry["bytes"]["sent"] / entry["packets"]["data"] + _HEADERS)
     packet_ms = packet_bits / found["rate_bps"] * 1e3
     full_share = found["full_share"] or 0.0
-    if full_share > HALF and queue["median"] < HALF * packet_ms:
+    refused = bool((entry.get("losses") or {}).get("refused"))
+    if full_share >= (HALF if refused else MOSTLY) and queue["median"] < HALF * packet_ms:
         return None
     if full_share < FULL or found["shared_with"] or "queue" in found["evidence"]:
         return queue

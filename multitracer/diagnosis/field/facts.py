@@ -95,6 +95,8 @@ class Flow:
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
+    median_ms : float or None
+        Median RTT of the whole path, as the entry has it.
     base_at_most : bool
         Whether that is but an upper bound.
     opener_away : bool
@@ -242,6 +244,7 @@ class Flow:
     after_data_s: float = 0.0
     window_in_recovery_s: float = 0.0
     window_paced_s: float = 0.0
+    median_ms: float | None = None
     base_at_most: bool = False
     opener_away: bool = False
 
@@ -250,7 +253,8 @@ class Flow:
         """Median RTT of the whole path; None where it is unknown."""
         if self.base_rtt_ms is None or self.queue_ms is None:
             return None
-        return self.base_rtt_ms + self.queue_ms[0]
+        # Where the base RTT is an upper bound, the queue is a lower one, and both are less than the median.
+        return self.base_rtt_ms + self.queue_ms[0] if self.median_ms is None else self.median_ms
 
     @property
     def slow_start_s(self) -> float:
@@ -415,6 +419,7 @@ def flow(
         rate_exact=bottleneck.get("evidence") != ["queue"],
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
+        median_ms=(entry.get("rtt") or {}).get("median_ms"),
         base_at_most=base_at_most(entry),
         opener_away=_opener_away(entry),
         shared_with=bottleneck.get("shared_with") or 0,

@@ -69,8 +69,11 @@ def fullness(group: Group) -> str:
     if 1 < sharing < len(flows):
         # They fill it by turns, or several links.
         how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
-    if group.main and 1 < sharing > len(flows):
-        how += f" (the main limit of {len(flows):,} of them)"
+    limited = sum(
+        max(flow.limits_s, key=flow.limits_s.__getitem__) == "bandwidth" for flow in flows if flow.limits_s
+    )
+    if group.main and 1 < sharing > len(flows) and limited:
+        how += f" (the main limit of {limited:,} of them)"
     if len(flows) > 1:
         how = how or f" for {count(len(flows), 'connection')}"
         return f"{how}: {_rates(flows)}{_share_of_time(group)}"
@@ -115,7 +118,10 @@ def _share_of_time(group: Group) -> str:
     if any(flow.full_share is None for flow in flows):
         return ""
     # What they brought together is known for all of the time.
-    when = "the time" if all(flow.link_known for flow in flows) else "their time with data in flight"
+    always = all((flow.seconds or 0.0) >= MOST_OF_ALL * group.of_s for flow in flows)
+    when = "the time" if always else "their time"
+    if not all(flow.link_known for flow in flows):
+        when = "their time with data in flight"
     part = group.span_s < MOST_OF_ALL * group.of_s
     there = f" (they were there for {part_of_time(group.span_s, group.of_s)})" if part else ""
     share = _known_share(flows)

@@ -91,7 +91,20 @@ def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table
 
 
 def payload_at(m: Timeline, connection: Connection, source: int) -> Table:
-    """Segments with payload of the data direction at one capture, in time order."""
+    """Segments with payload of the data direction at one capture, in time order.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        Index of the capture.
+
+    Returns
+    -------
+    Table
+        Rows of `segments`.
+    """
     at = flow_batch.place(m, connection)
     if at is not None:
         return flow_batch.payload(m, m.connections, source).one(at)

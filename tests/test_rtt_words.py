@@ -103,7 +103,7 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
 def test_who_waits_for_a_full_link_waits_for_half_a_packet(
     full: float, median_ms: float, refused: int, shown: bool
 ) -> None:
-    """A packet takes 1.5 ms; the queue of the sender's own host, which refused segments, is in front of it."""
+    """A packet takes 1.5 ms; the queue of the sender's own host, which refused some, is in front of it."""
     queue = (median_ms, 2 * median_ms)
     one = entry(
         bandwidth=0.8, rate=7.9e6, full=full, queue=queue, base=0.005, evidence=["queue"], point="snd"

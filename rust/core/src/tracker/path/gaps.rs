@@ -9,6 +9,7 @@ use super::limits::{INITIAL, Wait};
 use super::parts::Parts;
 use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
+use super::spacing::Spacing;
 use super::trains::{Delivered, Trains};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
@@ -86,6 +87,7 @@ pub(super) struct Gaps {
     window_known: bool,
     heard: bool,
     parts: Parts,
+    pub spacing: Spacing,
 }
 
 impl Fields for Gaps {
@@ -117,13 +119,20 @@ impl Fields for Gaps {
             window_known,
             heard,
             parts,
+            spacing,
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
-        walk_answers(walk, [window_known, heard, &mut loss, &mut rest, &mut below]);
+        let mut spaced = spacing.any();
+        walk_answers(walk, [window_known, heard, &mut loss, &mut rest, &mut below, &mut spaced]);
+        if spaced {
+            walk_over!(walk: spacing);
+        } else {
+            *spacing = Spacing::default();
+        }
         if below {
             walk_over!(walk: last_length);
         } else {
@@ -220,6 +229,9 @@ impl Gaps {
         (halves, trains): (&Halves, &Trains),
     ) -> bool {
         let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
+        if i64::from(self.last_length) > now.unit && now.unit > 0 {
+            self.spacing.behind(self.last_length, gap_ns);
+        }
         let waited = self.blame(segment, seq, gap_ns, now, (halves, trains));
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.
         let most_ns = self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns);

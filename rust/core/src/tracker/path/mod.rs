@@ -18,6 +18,7 @@ mod round_trip;
 mod schedule;
 mod series;
 mod shared;
+mod spacing;
 mod steady;
 mod together;
 mod trains;
@@ -188,20 +189,25 @@ impl Path {
     /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
     /// Where its own queue refuses segments (`refused`), the sender has one to fill.
     fn full_link(&self, refused: bool) -> Option<Link> {
-        self.link.or_else(|| {
-            let link = steady::steady_rate(&self.series)?;
-            let rate = (link.bytes_per_s as f64).max(1.0);
-            let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
-            let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
-            // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
-            let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
-            let even =
-                || self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE);
-            let unseen = || {
-                !self.gaps.stamped() && !self.trains.window_bound() && (refused || even() || self.thin(rate))
-            };
-            (queued || unseen()).then_some(link)
-        })
+        self.link
+            .or_else(|| {
+                let link = steady::steady_rate(&self.series)?;
+                let rate = (link.bytes_per_s as f64).max(1.0);
+                let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
+                let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
+                // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
+                let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
+                let even = || {
+                    self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
+                };
+                let unseen = || {
+                    !self.gaps.stamped()
+                        && !self.trains.window_bound()
+                        && (refused || even() || self.thin(rate))
+                };
+                (queued || unseen()).then_some(link)
+            })
+            .or_else(|| self.gaps.spacing.link())
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments

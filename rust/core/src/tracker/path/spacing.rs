@@ -1,0 +1,104 @@
+//! A queue of the sender's own that takes segments of many packets (TSO), and sends each when the link has taken the one before:
+//! the time behind a segment is as long as the link needs for it, whatever its length. No round trip from here shows that queue,
+//! and no window: an application that writes as much each time keeps the same time, not the same rate.
+
+use super::Link;
+use crate::tracker::fields::{Fields, Walk, walk_over};
+
+/// Rates within this part of each other are the same.
+const ALIKE: f64 = 0.03;
+/// So many segments at that rate, of another length than the one before by a tenth...
+const VARIED: u32 = 6;
+/// ...and for this part of the time, show a link.
+const MOST: f64 = 0.6;
+
+/// Segments longer than a full one, and the time behind them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spacing {
+    /// How many more had the rate of those below than not.
+    votes: u32,
+    /// How many of them had another length than the one before, and the length of that.
+    varied: u32,
+    before: u32,
+    /// Bytes and time at that rate, and time of all.
+    alike_bytes: u64,
+    alike_ns: i64,
+    all_ns: i64,
+}
+
+impl Fields for Spacing {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Spacing { votes, varied, before, alike_bytes, alike_ns, all_ns } = self;
+        walk_over!(walk: votes, varied, before, alike_bytes, alike_ns, all_ns);
+    }
+}
+
+impl Spacing {
+    /// Nothing is kept of whoever sends no such segments.
+    pub fn any(&self) -> bool {
+        *self != Spacing::default()
+    }
+
+    /// A segment of so many bytes, and the time until the next.
+    #[cold]
+    pub fn behind(&mut self, length: u32, gap_ns: i64) {
+        let rate = f64::from(length) * 1e9 / gap_ns.max(1) as f64;
+        self.all_ns = self.all_ns.saturating_add(gap_ns);
+        if (rate / self.rate() - 1.0).abs() <= ALIKE {
+            self.votes = self.votes.saturating_add(1);
+            self.alike_bytes = self.alike_bytes.saturating_add(u64::from(length));
+            self.alike_ns = self.alike_ns.saturating_add(gap_ns);
+            self.varied += u32::from(length.abs_diff(self.before) > self.before / 10);
+        } else if self.votes > 1 {
+            self.votes -= 1;
+        } else {
+            (self.votes, self.varied) = (1, 0);
+            (self.alike_bytes, self.alike_ns) = (u64::from(length), gap_ns);
+        }
+        self.before = length;
+    }
+
+    /// Bytes a second.
+    fn rate(&self) -> f64 {
+        (self.alike_bytes as f64).max(1.0) * 1e9 / self.alike_ns.max(1) as f64
+    }
+
+    /// The link that this shows.
+    pub fn link(&self) -> Option<Link> {
+        let full = self.alike_ns as f64 / self.all_ns.max(1) as f64;
+        (self.varied >= VARIED && full >= MOST).then_some(Link {
+            bytes_per_s: self.rate() as u64,
+            full_permille: (full * 1000.0) as u32,
+            fair: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(segments: impl Iterator<Item = (u32, i64)>) -> Option<Link> {
+        let mut spacing = Spacing::default();
+        segments.for_each(|(length, gap_ns)| spacing.behind(length, gap_ns));
+        spacing.link()
+    }
+
+    #[test]
+    fn a_time_that_goes_with_the_length_is_that_of_a_link() {
+        let lengths = (1..30).map(|number| 3000 + 20_000 * (number % 3));
+        let link = of(lengths.map(|length| (length, i64::from(length) * 2000 + 5000))).expect("a link");
+        assert!((link.bytes_per_s as f64 / 500_000.0 - 1.0).abs() < 0.01, "{link:?}");
+        assert_eq!(link.full_permille, 1000);
+    }
+
+    #[test]
+    fn as_much_each_time_may_be_what_an_application_writes() {
+        assert_eq!(of((0..30).map(|_| (40_000, 50_000_000))), None);
+    }
+
+    #[test]
+    fn a_time_that_is_always_the_same_is_no_link_s() {
+        assert_eq!(of((1..30).map(|number| (3000 + 20_000 * (number % 3), 40_000_000))), None);
+    }
+}

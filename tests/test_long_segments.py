@@ -1,4 +1,4 @@
-"""Segments of many packets at the sender's capture: what time behind each of them shows of a queue before it."""
+"""Segments of many packets at the sender: what the time behind each shows of a queue before the capture."""
 
 from __future__ import annotations
 

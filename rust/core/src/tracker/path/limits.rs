@@ -101,9 +101,10 @@ pub struct Limits {
 /// Segments of an initial congestion window.
 pub(super) const INITIAL: i64 = 10;
 
-/// A constant rate within this of the mean is the mean; the application paused for this part of the time.
-const MEAN: f64 = 1.15;
-const PAUSED: f64 = 0.3;
+/// The application paused for this part of the time, at least; of pauses of more than the second, a constant rate is the mean
+/// if it is no more beyond it than of those.
+const PAUSED: f64 = 0.1;
+const SOME: f64 = 0.27;
 
 impl Limits {
     /// Of a direction; `None` if it sent no data, or none of it took any time.
@@ -265,10 +266,11 @@ impl Limits {
     }
 
     /// A link that was full between the pauses of the application would have brought less in all than its rate for the
-    /// whole time: a constant rate that is the mean over these pauses too is the pace of the application.
+    /// whole time: a constant rate of which the mean over these pauses lacks less than half of them is the pace of the application.
     fn leave_to_application(&mut self, rate: Option<f64>, mean_rate: f64) {
-        let paused = self.ns[Limit::Application as usize] >= PAUSED * self.total_ns();
-        if paused && rate.is_some_and(|rate| rate <= MEAN * mean_rate) {
+        let paused = self.ns[Limit::Application as usize] / self.total_ns();
+        let pace = |rate: f64| rate * (1.0 - paused.min(SOME) / 2.0) <= mean_rate;
+        if paused >= PAUSED && rate.is_some_and(pace) {
             self.ns[Limit::Application as usize] += std::mem::take(&mut self.ns[Limit::Bandwidth as usize]);
             (self.full_ns, self.paced) = (None, true);
         }
@@ -384,16 +386,21 @@ mod tests {
 
     #[test]
     fn a_constant_rate_that_is_the_mean_over_pauses_is_the_application_s() {
-        let mut limits = paused(5.0);
-        limits.leave_to_application(Some(1e6), 0.95e6);
-        assert_eq!(limits.ns[Limit::Application as usize], 10e9);
-        assert_eq!((limits.ns[Limit::Bandwidth as usize], limits.full_ns, limits.paced), (0.0, None, true));
+        for (seconds, mean_rate) in [(5.0, 0.95e6), (1.6, 0.93e6)] {
+            let mut limits = paused(seconds);
+            limits.leave_to_application(Some(1e6), mean_rate);
+            assert_eq!(limits.ns[Limit::Application as usize], 10e9);
+            assert_eq!(
+                (limits.ns[Limit::Bandwidth as usize], limits.full_ns, limits.paced),
+                (0.0, None, true)
+            );
+        }
     }
 
     #[test]
     fn a_link_between_pauses_brings_less_than_its_rate_in_all() {
         for (seconds, rate, mean_rate) in
-            [(5.0, Some(1e6), 0.5e6), (1.0, Some(1e6), 0.95e6), (5.0, None, 0.95e6)]
+            [(5.0, Some(1e6), 0.5e6), (1.6, Some(1e6), 0.84e6), (0.9, Some(1e6), 0.99e6), (5.0, None, 0.95e6)]
         {
             let mut limits = paused(seconds);
             limits.leave_to_application(rate, mean_rate);

@@ -497,10 +497,12 @@ impl Gaps {
         self.schedule.kept((self.last_ns, self.high), &self.spent_ns)
     }
 
-    /// Part of the time that something else than the network took.
+    /// Part of the time that something else than the network took. Loss recovery that no silence interrupts is its time too.
     pub fn otherwise_share(&self) -> f64 {
         let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
-        1.0 - self.spent_ns[Wait::Network as usize] as f64 / all_ns.max(1.0)
+        let [network, recovery] =
+            [Wait::Network, Wait::Recovery].map(|wait| self.spent_ns[wait as usize] as f64);
+        1.0 - (network + recovery) / all_ns.max(1.0)
     }
 
     /// TSecr of the last data segment.

@@ -212,7 +212,7 @@ impl Path {
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments
     /// (RFC 6928), and it grows with each round trip. The rest waits in a queue that no round trip shows, if the
-    /// network took nearly all of the time: no application, no window of the receiver, no loss.
+    /// network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
     fn thin(&self, rate: f64) -> bool {
         let base_ns = self.halves.base_ns() as f64;
         let segment = self.payload as f64 / f64::from(self.segments.max(1));

@@ -260,11 +260,12 @@ impl Trains {
     /// be that of bursts, or of a reader that opens its window step by step: it has to be the rate of a good part of
     /// the time, and not of one that the receiver's window took.
     pub fn constant_rate(&self) -> Option<f64> {
-        let (rate, _) = self.plateau().filter(|(_, share)| *share >= PLATEAU)?;
+        let (rate, share) = self.plateau().filter(|(_, share)| *share >= PLATEAU)?;
         let queued = 2 * self.queued_ns > self.all_ns;
         let even = || self.even_ns as f64 * self.unqueued.share_of_time(rate, ALIKE);
         let at_rate_ns = even() + self.queued_ns as f64;
-        let usual = || at_rate_ns >= USUAL * self.all_ns as f64;
+        let sure = share >= SURE && self.rates.samples() >= MANY;
+        let usual = || at_rate_ns >= if sure { SELDOM } else { USUAL } * self.all_ns as f64;
         (queued || (!self.window_bound() && usual())).then_some(rate)
     }
 
@@ -384,6 +385,10 @@ const FEW: u32 = 8;
 const PLATEAU: f64 = 0.5;
 /// A link that shows by its rate alone is full for this part of the time, at least.
 const USUAL: f64 = 0.2;
+/// If so many trains share it, and this part of all even ones, half of that is enough: loss recovery may take all the rest.
+const SELDOM: f64 = 0.1;
+const SURE: f64 = 0.7;
+const MANY: u32 = 30;
 /// Part of the time with trains in which bursts of an application queue at a link that they fill.
 const OFTEN: f64 = 0.2;
 /// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
@@ -480,5 +485,7 @@ mod tests {
         let rate = at_one_rate(30, 30).expect("a rate");
         assert!((rate / 500_000.0 - 1.0).abs() < 0.1, "{rate}");
         assert_eq!(at_one_rate(12, 30), None, "an eighth of the time may be bursts");
+        assert!(at_one_rate(40, 110).is_some(), "of many that all have it, a tenth is enough");
+        assert_eq!(at_one_rate(40, 150), None);
     }
 }

@@ -251,3 +251,19 @@ def test_the_end_of_a_write_does_not_fill_a_window_that_is_far_larger(window: in
             said.ack(t_ms, seq, window=window)
     shares = analysed(said, tmp_path)["connections"][0]["limits"]
     assert shares["application"] > 0.8
+
+
+@pytest.mark.parametrize(("stalled_s", "said"), [(0.0, True), (3.0, False)])
+def test_a_stall_is_no_recovery_in_which_the_window_was_full(stalled_s: float, said: bool) -> None:
+    """4 s of loss recovery, of which a stall took 3 s; the window was full in 2.8 s of them."""
+    stalls = [{"length_s": stalled_s, "silence_s": stalled_s, "upstream": False}] if stalled_s else []
+    one = entry(
+        receiver_window=0.6,
+        bandwidth=0.2,
+        loss_recovery=0.2,
+        parts={"receiver_window_in_recovery": 0.14},
+        again={"fast": 3},
+        lost=(0, 3),
+        standstills=stalls,
+    )
+    assert ("receiver window full during recovery: 14%" in limits_line(one)) is said

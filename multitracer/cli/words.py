@@ -285,7 +285,7 @@ def limits(connection: Object) -> str:
     shares = {name: spent_s / seconds for name, spent_s in waits(facts).items()}
     if facts.stalls_s:
         shares["stalled path"] = facts.stalled_s / seconds
-    also = facts.window_in_recovery_s / seconds
+    also = facts.window_full_in_recovery_s / seconds
     parts = [
         f"{name.replace('_', ' ')} {share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])

@@ -298,6 +298,12 @@ class Flow:
         return spent
 
     @property
+    def window_full_in_recovery_s(self) -> float:
+        """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
+        in_stall = bool(self.stalls_s) and self.window_in_recovery_s > self.waits_s.get("loss_recovery", 0.0)
+        return 0.0 if in_stall else self.window_in_recovery_s
+
+    @property
     def shared(self) -> bool:
         """Whether other connections queue at the same place."""
         return self.shared_with > 0

@@ -93,7 +93,7 @@ def loss(group: Group) -> str:
     flows = group.flows
     said = losses(flows) + acks(flows) + _recoveries(flows)
     said += f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
-    filled_s = sum(flow.window_in_recovery_s for flow in flows)
+    filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.

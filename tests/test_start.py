@@ -167,6 +167,12 @@ def test_figures_are_the_same_without_help(samples: Path, tmp_path: Path) -> Non
     assert found["bare"][2] == 0 < found["helped"][2]
 
 
+def _succeeds(code: str, samples: Path) -> None:
+    """Run code in a process of its own, with the name of a capture."""
+    capture = str(samples / "flow-control" / "snd.pcap")
+    subprocess.run([sys.executable, "-c", code, capture], timeout=PATIENCE_S, check=True)
+
+
 def test_what_is_loaded_ahead_is_what_the_text_needs(samples: Path) -> None:
     """While the core reads, modules are loaded that would be loaded after it."""
     code = (
@@ -180,8 +186,7 @@ def test_what_is_loaded_ahead_is_what_the_text_needs(samples: Path) -> None:
         "assert main(['analyze', sys.argv[1]]) == 0\n"
         "assert len(named) > 10 and not set(named) - set(sys.modules), set(named) - set(sys.modules)\n"
     )
-    capture = str(samples / "flow-control" / "snd.pcap")
-    subprocess.run([sys.executable, "-c", code, capture], timeout=PATIENCE_S, check=True)
+    _succeeds(code, samples)
 
 
 def test_modules_are_loaded_while_a_capture_is_read(samples: Path) -> None:
@@ -198,8 +203,7 @@ def test_modules_are_loaded_while_a_capture_is_read(samples: Path) -> None:
         "except ModuleNotFoundError: pass\n"
         "else: raise AssertionError\n"
     )
-    capture = str(samples / "flow-control" / "snd.pcap")
-    subprocess.run([sys.executable, "-c", code, capture], timeout=PATIENCE_S, check=True)
+    _succeeds(code, samples)
 
 
 def test_commands_load_numpy_without_help() -> None:

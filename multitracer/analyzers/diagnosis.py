@@ -22,7 +22,7 @@ from multitracer.diagnosis.findings.whole import (
     well,
 )
 from multitracer.diagnosis.gain import Loss
-from multitracer.model.analysis import Analyzer, Result, summary_of
+from multitracer.model.analysis import Analyzer, Result, answered, summary_of
 from multitracer.model.timeline import Timeline
 
 _SMALL = 0.01
@@ -148,27 +148,23 @@ def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding],
 def _of_other_layers(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """What the air, radio bearers and recorded hosts show; for most captures nothing is loaded."""
     said: list[Finding] = []
-    if _answered(results, "air"):
+    if answered(results, "air"):
         from multitracer.diagnosis.findings.airtime import air
 
         said += air(m, results)
-    if _answered(results, "bearer"):
+    if answered(results, "bearer"):
         from multitracer.diagnosis.findings.bearers import bearer
 
         said += bearer(m, results)
-    if _answered(results, "host"):
+    if answered(results, "host"):
         from multitracer.diagnosis.findings.hosts import hosts
 
         said += hosts(m, results)
-    if _answered(results, "mptcp"):
+    if answered(results, "mptcp"):
         from multitracer.diagnosis.findings.multipath import multipath
 
         said += multipath(m, results)
     return said
-
-
-def _answered(results: Mapping[str, Result], name: str) -> bool:
-    return name in results and results[name].inconclusive is None
 
 
 def _along_the_link(

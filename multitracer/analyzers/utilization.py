@@ -8,7 +8,7 @@ from typing import Any
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.looked_at import MOST
 from multitracer.diagnosis.field.offered import SLOWER, offered
-from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.analysis import Analyzer, Result, answered
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import digest
@@ -57,12 +57,12 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     path = None if m.link_is_apart else link_path(m)
     estimate = _estimate(m, results)
     dropped_bytes = _dropped_in_front(results)
-    if path is None or m.snd is None or not _answered(results, "flow_control", "idle_phases"):
+    if path is None or m.snd is None or not answered(results, "flow_control", "idle_phases"):
         estimate = estimate or _by_rate(m, results["connections"])
         if estimate is None:
             return Result("utilization", inconclusive=why_no_bottleneck(m) or _NO_RATE)
         estimate["flagged"] = estimate["value"] <= FLAG_AT
-        if _answered(results, "idle_phases"):
+        if answered(results, "idle_phases"):
             busy_s = estimate["span_s"] - estimate["idle_s"]
             shares = estimate["idle_share"], estimate["duplicate_share"]
             estimate["causes"] = _causes(results, *shares, busy_s)
@@ -226,10 +226,6 @@ def _arrived_twice(m: Timeline) -> int:
         for one in m.connections
         if m.rcv in one.summaries
     )
-
-
-def _answered(results: Mapping[str, Result], *names: str) -> bool:
-    return all(name in results and results[name].inconclusive is None for name in names)
 
 
 def _bytes(connections: Result) -> tuple[int, int]:

@@ -111,3 +111,16 @@ class Analyzer:
     key: str = ""
     batch: tuple[BatchColumn, ...] = ()
     link_uses: tuple[str, ...] = ()
+
+
+def answered(results: Mapping[str, Result], *names: str) -> bool:
+    """Whether these questions were asked, and have an answer.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        Results by analyzer.
+    names : str
+        Analyzers.
+    """
+    return all(name in results and results[name].inconclusive is None for name in names)

@@ -9,6 +9,7 @@ from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent
 from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.quantities import count, rate
+from multitracer.output.digest import dominating
 
 MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not said to fill a link's queue."""
@@ -69,9 +70,7 @@ def fullness(group: Group) -> str:
     if 1 < sharing < len(flows):
         # They fill it by turns, or several links.
         how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
-    limited = sum(
-        max(flow.limits_s, key=flow.limits_s.__getitem__) == "bandwidth" for flow in flows if flow.limits_s
-    )
+    limited = sum(dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
     if group.main and 1 < sharing > len(flows) and limited:
         how += f" (the main limit of {limited:,} of them)"
     if len(flows) > 1:

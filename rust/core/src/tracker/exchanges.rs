@@ -21,8 +21,8 @@ pub struct Exchanges {
     last: u8,
     last_ns: i64,
     end: i64,
-    /// Runs of each direction whose last segment had waited for the ACK of all before it, and for how long, summed; and
-    /// for how long the last segment so far did.
+    /// Runs of each direction whose last segment Nagle's algorithm had held, and for how long, summed; and for how long it
+    /// held the last segment so far.
     held: [u32; 2],
     held_ns: [i64; 2],
     holding_ns: i64,
@@ -95,6 +95,7 @@ impl Exchanges {
         }
         let [response_ns, request_ns] = self.waits_ns;
         let held = [0, 1].map(|direction: usize| {
+            // Half of them: every other run is of that end.
             let often = self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
             if often { (self.held[direction], self.held_ns[direction]) } else { (0, 0) }
         });

@@ -3,6 +3,7 @@
 //! An ACK that passes here reaches the sender, and what it releases passes here, one half round trip later
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
+use super::Link;
 use super::half::{HOST_NS, Halves};
 use super::known::Known;
 use super::limits::{INITIAL, Wait};
@@ -87,7 +88,7 @@ pub(super) struct Gaps {
     window_known: bool,
     heard: bool,
     parts: Parts,
-    pub spacing: Spacing,
+    spacing: Spacing,
 }
 
 impl Fields for Gaps {
@@ -189,6 +190,11 @@ impl Gaps {
         if ack >= self.recover {
             self.recover = high;
         }
+    }
+
+    /// The link that the time behind long segments shows.
+    pub fn link_behind(&self) -> Option<Link> {
+        self.spacing.link()
     }
 
     /// Payload of the last data segment.

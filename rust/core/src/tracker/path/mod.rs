@@ -207,7 +207,7 @@ impl Path {
                 };
                 (queued || unseen()).then_some(link)
             })
-            .or_else(|| self.gaps.spacing.link())
+            .or_else(|| self.gaps.link_behind())
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments

@@ -56,14 +56,9 @@ impl Row {
 /// Only the time together tells what the link takes. But once that is known, it tells of all of the time: the link was
 /// full while as much was brought, by however many, and not while less was.
 pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> Vec<Option<Link>> {
-    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
-    let mut series: Vec<Series> = all.iter().map(|(series, _)| (*series).clone()).collect();
+    let (mut series, widest) = copies(all);
     for width in widest..62 {
-        for one in &mut series {
-            while one.width < width {
-                one.widen();
-            }
-        }
+        widen(&mut series, width);
         let passed = rows(&series, |bin| bin.passed);
         let times = together(&passed);
         if all.len() < 2 || times.len() < FEW {
@@ -85,15 +80,10 @@ pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> V
 /// Bytes a second that all of these brought together while each of them was there: for half of that time at least, or on
 /// average. With each is what it sends in one segment.
 pub(super) fn rates_beside(all: &[(&Series, f64)]) -> Vec<u64> {
-    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
-    let mut series: Vec<Series> = all.iter().map(|(series, _)| (*series).clone()).collect();
+    let (mut series, widest) = copies(all);
     let mut found: Vec<Option<f64>> = vec![None; all.len()];
     for width in widest..62 {
-        for one in &mut series {
-            while one.width < width {
-                one.widen();
-            }
-        }
+        widen(&mut series, width);
         let rows = rows(&series, |bin| bin.bytes);
         let mut sums: BTreeMap<i64, u64> = BTreeMap::new();
         for row in &rows {
@@ -116,6 +106,21 @@ pub(super) fn rates_beside(all: &[(&Series, f64)]) -> Vec<u64> {
         }
     }
     found.into_iter().map(|rate| rate.unwrap_or(0.0) as u64).collect()
+}
+
+/// Copies that may be widened, and the width of the widest.
+fn copies(all: &[(&Series, f64)]) -> (Vec<Series>, u32) {
+    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
+    (all.iter().map(|(series, _)| (*series).clone()).collect(), widest)
+}
+
+/// Give all of them bins of one width.
+fn widen(all: &mut [Series], width: u32) {
+    for one in all {
+        while one.width < width {
+            one.widen();
+        }
+    }
 }
 
 fn rows(series: &[Series], of: fn(&Bin) -> u64) -> Vec<Row> {

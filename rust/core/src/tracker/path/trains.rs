@@ -262,10 +262,12 @@ impl Trains {
     pub fn constant_rate(&self) -> Option<f64> {
         let (rate, share) = self.plateau().filter(|(_, share)| *share >= PLATEAU)?;
         let queued = 2 * self.queued_ns > self.all_ns;
-        let even = || self.even_ns as f64 * self.unqueued.share_of_time(rate, ALIKE);
-        let at_rate_ns = even() + self.queued_ns as f64;
         let sure = share >= SURE && self.rates.samples() >= MANY;
-        let usual = || at_rate_ns >= if sure { SELDOM } else { USUAL } * self.all_ns as f64;
+        let least = if sure { SELDOM } else { USUAL };
+        let usual = || {
+            let even_ns = self.even_ns as f64 * self.unqueued.share_of_time(rate, ALIKE);
+            even_ns + self.queued_ns as f64 >= least * self.all_ns as f64
+        };
         (queued || (!self.window_bound() && usual())).then_some(rate)
     }
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from multitracer.cli.terminal import Console
+from multitracer.model.quantities import count
 
 
 def heading(console: Console, text: str) -> None:
@@ -64,7 +65,7 @@ def more(console: Console, rows: Sequence[Any], shown: int, what: str) -> None:
     shown : int
         How many of them were printed.
     what : str
-        What they are, in the plural.
+        What one of them is.
     """
     if len(rows) > shown:
-        console.print(Text(f"... and {len(rows) - shown:,} more {what}; {console.rest}", "dim"))
+        console.print(Text(f"... and {count(len(rows) - shown, f'more {what}')}; {console.rest}", "dim"))

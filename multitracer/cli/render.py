@@ -116,7 +116,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
         if flow["agrees"] is not None:
             text += "; equal to the captures" if flow["agrees"] else "; the captures differ"
         _line(console, f"Flow {number}", f"{flow['source']} -> {flow['destination']}: {text}")
-    more(console, flows, console.rows, "flows")
+    more(console, flows, console.rows, "flow")
 
 
 def _dropped(console: Console, found: Object | None) -> None:
@@ -127,7 +127,7 @@ def _dropped(console: Console, found: Object | None) -> None:
     for one in found["groups"][: console.rows]:
         where = ", ".join(part for part in (one["layer"], one["reason"]) if part)
         _line(console, one["place"], f"{one['count']:,} {one['packet']}" + (f" ({where})" if where else ""))
-    more(console, found["groups"], console.rows, "kinds of drops")
+    more(console, found["groups"], console.rows, "reason")
 
 
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
@@ -167,7 +167,7 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
             words.votes(event["votes"]),
         )
     console.print(table)
-    more(console, events, console.rows, "timeouts")
+    more(console, events, console.rows, "timeout")
 
 
 def _link(console: Console, contract: Object) -> None:
@@ -191,7 +191,7 @@ def _link(console: Console, contract: Object) -> None:
             gap = "none" if reset.get("gap_s") is None else words.duration(reset["gap_s"])
             table.add_row(f"{reset['t']:.3f} s", reset["entity"], reset["cause"], gap, words.toll(reset))
         console.print(table)
-        more(console, link["resets"], console.rows, "resets")
+        more(console, link["resets"], console.rows, "reset")
     if "local_drops" not in contract["inconclusive"]:
         drops = link["local_drops"]
         at = ", ".join(f"{drop['t']:.1f}" for drop in drops[: console.rows])
@@ -227,7 +227,7 @@ def _logs(console: Console, found: Object | None) -> None:
         _heading(console, logs.heading(one, number))
         for label, text in logs.lines(one):
             _line(console, label, text)
-    more(console, found["transfers"], console.rows, "transfers")
+    more(console, found["transfers"], console.rows, "transfer")
 
 
 def _conditions(console: Console, found: Object | None) -> None:
@@ -238,7 +238,7 @@ def _conditions(console: Console, found: Object | None) -> None:
     _heading(console, "Values of the link")
     for one in found["series"][: console.rows]:
         _line(console, one["words"], logs.condition(one))
-    more(console, found["series"], console.rows, "series")
+    more(console, found["series"], console.rows, "value")
     for one in found["changes"][: console.rows]:
         _line(console, f"Changes of {one['words']}", logs.changed(one))
 
@@ -354,7 +354,7 @@ def _observation(console: Console, found: Object) -> None:
         same = "the same" if all(one["text"] == text for one in alike) else "similar"
         others = f" ({same} for {words.count(len(conns) - 1, 'other connection')})" if len(conns) > 1 else ""
         _line(console, where, text + others)
-    more(console, list(of), console.rows, "statements")
+    more(console, list(of), console.rows, "statement")
 
 
 def _inconclusive(console: Console, reasons: Object) -> None:
@@ -387,7 +387,7 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
         line.append(f": {issue['detail']}" if issue["detail"] else "", "default not bold not dim")
         console.print(line)
         console.print(Padding(Text(issue["advice"], "dim"), (0, 0, 0, 4), expand=False))
-    more(console, shown, console.rows, "issues")
+    more(console, shown, console.rows, "issue")
 
 
 def _alike(issues: Sequence[Object]) -> list[list[Object]]:

@@ -18,9 +18,11 @@ from multitracer.output.rtt import (
     least_name,
     outside_recovery,
     path_rtt,
+    restrictions,
     shown_queue,
     usual_rtt,
     without_delayed,
+    without_own_queue,
 )
 
 Object = Mapping[str, Any]
@@ -194,7 +196,7 @@ def rtt(found: Object) -> str:
     whole, samples = path_rtt(found), found["rtt_ms"]
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
-        limits = ", ".join(part for part in (outside_recovery(found), without_delayed(found)) if part)
+        limits = restrictions(found)
         name = least_name(at_most=whole.at_most)
         return f"{name} {least}, median {median}, 95th percentile {p95}{f' ({limits})' if limits else ''}"
     if whole is not None and not beside_sender(found):
@@ -205,7 +207,9 @@ def rtt(found: Object) -> str:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
     far = "" if beside_sender(found) else " between this capture and the receiver"
-    return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far})"
+    behind = without_own_queue(found)
+    limits = f"; {behind}" if behind else ""
+    return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far}{limits})"
 
 
 def _far_half(found: Object) -> str:

@@ -87,6 +87,18 @@ def without_delayed(entry: Mapping[str, Any]) -> str:
     return "without delayed ACKs" if delayed and delayed >= DELAYED * (delayed + samples) else ""
 
 
+def without_own_queue(entry: Mapping[str, Any]) -> str:
+    """To be said of RTTs at a sender's capture behind a queue of its host: none of them shows it."""
+    rtt = entry.get("rtt") or {}
+    return "without the wait in the sender's own queue" if rtt.get("without_own_queue") else ""
+
+
+def restrictions(entry: Mapping[str, Any]) -> str:
+    """What median and percentile are not of, in one line; empty if of all."""
+    said = (outside_recovery(entry), without_delayed(entry), without_own_queue(entry))
+    return ", ".join(filter(None, said))
+
+
 PACKETS = 3
 PART = 0.25
 FULL = 0.95
@@ -109,6 +121,8 @@ def shown_queue(entry: Mapping[str, Any]) -> Mapping[str, float] | None:
     """
     found = entry.get("bottleneck") or {}
     queue: Mapping[str, float] | None = found.get("standing_queue_ms")
+    if without_own_queue(entry):
+        return None
     if queue is None or not found["rate_bps"] or not entry["packets"]["data"]:
         return queue
     packet_bits = 8 * (entry["bytes"]["sent"] / entry["packets"]["data"] + _HEADERS)

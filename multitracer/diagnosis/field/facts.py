@@ -10,7 +10,7 @@ from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
-from multitracer.output.rtt import HOST_MS, base_at_most, outside_recovery, shown_queue
+from multitracer.output.rtt import HOST_MS, base_at_most, outside_recovery, shown_queue, without_own_queue
 
 Object = Mapping[str, Any]
 
@@ -151,6 +151,8 @@ class Flow:
         Whether the handshake shows that SACK is not in use.
     seldom_timed : str
         What to say of its queueing delay, where most of its data measured no RTT.
+    queues_before : bool
+        Whether its data waited in the sender's own queue before the capture, which no RTT shows.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float
@@ -232,6 +234,7 @@ class Flow:
     without_sack: bool = False
     unacked_timeouts: int = 0
     seldom_timed: str = ""
+    queues_before: bool = False
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
     silences_s: tuple[float, ...] = ()
@@ -286,7 +289,7 @@ class Flow:
         spent["congestion_window"] -= spent[LAST_ACK]
         spent[NAGLE] = min(self.nagle_s, spent["application"])
         spent["application"] -= spent[NAGLE]
-        if not (self.retransmissions or self.lost or self.before_data_s):
+        if not (self.retransmissions or self.lost or self.before_data_s or self.refused):
             # Data out of order, of which nothing was sent again: what the sender made of it does not show.
             spent["unknown"] += spent["loss_recovery"]
             spent["loss_recovery"] = 0.0
@@ -470,6 +473,7 @@ def flow(
         syn_timeouts=entry.get("syn_timeouts") or 0,
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
         seldom_timed=outside_recovery(entry),
+        queues_before=bool(without_own_queue(entry)),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
-from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent
+from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
 from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.quantities import count, rate
 from multitracer.output.digest import dominating
@@ -77,6 +77,8 @@ def fullness(group: Group) -> str:
         how = how or f" for {count(len(flows), 'connection')}"
         return f"{how}: {_rates(flows)}{_share_of_time(group)}"
     (only,) = flows
+    if group.of > 1:
+        how = f" for {whom(group)}{how}"
     about = "" if only.rate_exact else "about "
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
@@ -147,7 +149,9 @@ def _queue(group: Group) -> str:
     """
     queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
     if not queued:
-        return ""
+        before = all(flow.queues_before for flow in group.flows)
+        where = "packets waited for it in the sender's own queue, before this capture"
+        return f"; {where}: no RTT here shows for how long" if before else ""
     ends = queued[0].sender, queued[0].receiver
     alike = [flow for flow in queued if (flow.sender, flow.receiver) == ends]
     base_ms = min(flow.base_rtt_ms or 0.0 for flow in alike)

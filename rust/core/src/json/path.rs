@@ -56,6 +56,8 @@ fn push_round_trip(out: &mut String, found: &RoundTrip) {
     out.push_str(if found.base_at_most { "true" } else { "false" });
     out.push_str(",\n        \"delayed_acks\": ");
     push_int(out, i64::from(found.delayed_acks));
+    out.push_str(",\n        \"without_own_queue\": ");
+    out.push_str(if found.without_own_queue { "true" } else { "false" });
     out.push_str(",\n        \"median_ms\": ");
     push_ms(out, found.median_ns);
     out.push_str(",\n        \"p95_ms\": ");

@@ -219,6 +219,9 @@ impl Connection {
             if sent.acks_lost {
                 peer.answered_after_lost_acks(segment);
             }
+            if acked.rtt_ns.is_some() && peer.rtt.count == 1 {
+                own.ts_first = own.ts_last;
+            }
             path::observe(own, peer, segment, (seq, ack, window), acked.rtt_ns);
         }
         Row {

@@ -37,6 +37,13 @@ impl Fields for Clock {
 }
 
 impl Clock {
+    /// How much sooner data came at its best than what the clock counts from (negative: later, by more than a tick).
+    #[inline(always)]
+    pub fn early_ns(&self) -> i64 {
+        let least_ns = self.punctual.0;
+        -least_ns.min((least_ns - self.tick_ns).max(0))
+    }
+
     /// What the data that passed last waited before this point: less than a tick is taken as nothing.
     #[inline(always)]
     pub fn waited_ns(&self) -> Option<i64> {
@@ -47,7 +54,7 @@ impl Clock {
         Some(if late_ns <= self.tick_ns { 0 } else { late_ns - self.tick_ns / 2 })
     }
 
-    /// The same of data that passed at a time.
+    /// What data waited that passed at a time.
     #[inline(always)]
     pub fn waited_at(&self, t_ns: i64) -> i64 {
         self.passed.at(t_ns)

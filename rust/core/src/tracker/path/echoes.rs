@@ -14,11 +14,13 @@ pub(super) struct Echoes {
     usual_ns: i64,
     /// The least of all (-1: none).
     least_ns: i64,
+    /// What the answer to the handshake took, whose timestamp is the one that the clock counts from (-1: unknown).
+    pub answer_ns: i64,
 }
 
 impl Default for Echoes {
     fn default() -> Self {
-        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: 0, least_ns: -1 }
+        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: 0, least_ns: -1, answer_ns: -1 }
     }
 }
 
@@ -26,13 +28,19 @@ impl Echoes {
     /// What is kept of them; most connections have none. `some`: whether there are any.
     pub fn walk<W: Walk>(&mut self, walk: &mut W, some: bool) {
         if W::READS && !some {
-            *self = Echoes::default();
+            *self = Echoes { answer_ns: self.answer_ns, ..Echoes::default() };
         }
         if some {
-            let Echoes { last_ns, took, usual_ns, least_ns } = self;
+            let Echoes { last_ns, took, usual_ns, least_ns, answer_ns: _ } = self;
             walk.time(last_ns);
             walk_over!(walk: took, usual_ns, least_ns);
         }
+    }
+
+    /// The clock is another than it seemed: nothing that was measured by it counts.
+    #[cold]
+    pub fn restart(&mut self) {
+        *self = Echoes { last_ns: self.last_ns, answer_ns: self.answer_ns, ..Echoes::default() };
     }
 
     /// One took so long. With nothing under way (`idle`), the sender may have waited for anything.
@@ -61,10 +69,13 @@ impl Echoes {
         sooner(&mut self.least_ns);
     }
 
-    /// The least that this half takes with no queue before this point; `near_ns` is the least that it took at all.
+    /// The least that this half takes, with as much of a queue before this point as the clock does not show, because it always
+    /// stood there: `early_ns` is how much less it was at its best than when the handshake was answered. `near_ns` is the
+    /// least that was measured at all, perhaps with less of it.
     #[inline(always)]
-    pub fn empty_ns(&self, near_ns: i64) -> i64 {
-        if self.least_ns >= 0 { near_ns.min(self.least_ns) } else { near_ns }
+    pub fn empty_ns(&self, near_ns: i64, early_ns: i64) -> i64 {
+        let answer_ns = if self.answer_ns >= 0 { (self.answer_ns - early_ns).max(0) } else { near_ns };
+        if self.least_ns >= 0 { answer_ns.min(self.least_ns) } else { answer_ns }
     }
 
     /// What the ACKs wait beyond that, as a rule: what a sender waits for its application, and for its window, is in the longer ones.
@@ -123,11 +134,11 @@ mod tests {
     fn data_that_comes_sooner_shortens_all() {
         let mut echoes = Echoes::default();
         echoes.sooner(50);
-        assert_eq!((echoes.empty_ns(70), echoes.surplus_ns(70)), (70, 0));
+        assert_eq!((echoes.empty_ns(70, 0), echoes.surplus_ns(70)), (70, 0));
         [90, 95, 100].into_iter().for_each(|took_ns| echoes.add(took_ns, false));
-        assert_eq!((echoes.empty_ns(70), echoes.surplus_ns(70)), (70, 25));
+        assert_eq!((echoes.empty_ns(70, 0), echoes.surplus_ns(70)), (70, 25));
         echoes.sooner(50);
-        assert_eq!((echoes.empty_ns(70), echoes.surplus_ns(40)), (40, 5));
+        assert_eq!((echoes.empty_ns(70, 0), echoes.surplus_ns(40)), (40, 5));
     }
 
     proptest! {

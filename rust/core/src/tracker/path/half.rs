@@ -50,7 +50,7 @@ pub(super) struct Halves {
     pub clock: Clock,
     /// What the last ones took without what data waited by that clock: more than the least in the direction of ACKs, or at
     /// the sender.
-    unqueued: Echoes,
+    pub(super) unqueued: Echoes,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
@@ -120,13 +120,31 @@ impl Fields for Halves {
             whole,
         } = self;
         walk.time(probe_ns);
-        walk_over!(walk: late_ns, clock, unsure);
+        walk_over!(walk: clock, unsure);
         let mut asked = *probe_ns >= 0 && *probe_from_ns >= 0;
-        let [mut turning, mut looped] = [turn.1, *loop_min_ns].map(|ns| ns < i64::MAX);
+        let [mut turning, mut looped, mut late] = [turn.1, *loop_min_ns, *late_ns].map(|ns| ns < i64::MAX);
         // Most have no echo.
         let mut echoed = unqueued.last_ns >= 0;
         let mut delaying = *delays > 0;
-        walk_answers(walk, [&mut asked, &mut turning, &mut looped, &mut echoed, delayed, &mut delaying]);
+        let mut answered = unqueued.answer_ns >= 0;
+        let mut apart = answered && unqueued.answer_ns != *near_best_ns;
+        let kept = [
+            &mut asked,
+            &mut turning,
+            &mut looped,
+            &mut echoed,
+            &mut answered,
+            &mut late,
+            &mut apart,
+            delayed,
+            &mut delaying,
+        ];
+        walk_answers(walk, kept);
+        if late {
+            late_ns.walk(walk);
+        } else {
+            *late_ns = i64::MAX;
+        }
         if delaying {
             delays.walk(walk);
         } else {
@@ -147,8 +165,15 @@ impl Fields for Halves {
             turn.1 = i64::MAX;
         }
         since(walk, &mut turn.0, turn.1, turning);
-        unqueued.walk(walk, echoed);
         walk_over!(walk: far_min_ns, near_min_ns, near_best_ns, far_ns, near_last_ns, probe_val, seen_val, echoes);
+        unqueued.walk(walk, echoed);
+        // That answer often was the soonest.
+        if W::READS {
+            unqueued.answer_ns = if answered { *near_best_ns } else { -1 };
+        }
+        if apart {
+            unqueued.answer_ns.walk(walk);
+        }
         walk_over!(walk: quick_ns, slack_ns, far, near, whole);
         // It often is the sum of both.
         let sum_ns = far_min_ns.wrapping_add(*near_min_ns);
@@ -377,7 +402,7 @@ impl Halves {
             return self.near_now_ns();
         }
         let waited_ns = self.clock.waited_at(t_ns.saturating_sub(rtt_ns));
-        let empty_ns = self.unqueued.empty_ns(self.near_ns());
+        let empty_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.early_ns());
         let surplus_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(empty_ns) };
         empty_ns.saturating_add(waited_ns).saturating_add(surplus_ns)
     }
@@ -408,7 +433,11 @@ impl Halves {
         first: Option<(u32, i64)>,
     ) {
         let Some((val, ecr)) = segment.options.timestamps else { return };
+        let tick_ns = self.clock.tick_ns;
         let sooner_ns = self.clock.see(segment.t_ns, val, first, self.far_ns.max(0));
+        if self.clock.tick_ns != tick_ns && tick_ns > 0 {
+            self.unqueued.restart();
+        }
         if sooner_ns > 0 {
             self.unqueued.sooner(sooner_ns);
         }
@@ -440,7 +469,8 @@ impl Halves {
             // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
             // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
             // to pace its segments.
-            let least_ns = self.near_min_ns.saturating_add(self.late_ns);
+            let empty_ns = self.unqueued.empty_ns(self.near_min_ns, self.clock.early_ns());
+            let least_ns = empty_ns.saturating_add(self.late_ns);
             let silent = idle && took_ns.saturating_sub(least_ns) >= SILENCE_NS;
             let waited_itself = silent || self.beside_sender();
             let took_ns = if waited_itself { took_ns.min(least_ns) } else { took_ns };

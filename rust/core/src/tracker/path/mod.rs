@@ -305,6 +305,7 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let mut path = Box::<Path>::default();
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
     path.halves.begin(own.rtt.min(), peer.rtt.min(), report::handshake_ns(own, peer));
+    path.halves.unqueued.answer_ns = report::answered_ns(peer).unwrap_or(-1);
     path.gaps.begin(segment, end, own, &path.halves);
     path.trains.sack = own.sack_permitted;
     // What came before this was looked at crosses the link like the rest: the first ACK finds so much more.

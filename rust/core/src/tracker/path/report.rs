@@ -54,8 +54,13 @@ pub(super) fn halves_of(connection: &Connection, direction: usize) -> [Option<i6
 
 /// The round trip of the handshake: both SYNs were seen once, and answered.
 pub(super) fn handshake_ns(data: &Sender, acks: &Sender) -> Option<i64> {
-    let once = |sender: &Sender| sender.isn.is_some() && sender.totals.syn == 1 && sender.rtt.count > 0;
-    (once(data) && once(acks)).then(|| data.rtt.first_ns.saturating_add(acks.rtt.first_ns))
+    answered_ns(data).zip(answered_ns(acks)).map(|(data_ns, acks_ns)| data_ns.saturating_add(acks_ns))
+}
+
+/// How long its SYN, seen once, waited for an answer.
+pub(super) fn answered_ns(sender: &Sender) -> Option<i64> {
+    let once = sender.isn.is_some() && sender.totals.syn == 1 && sender.rtt.count > 0;
+    once.then_some(sender.rtt.first_ns)
 }
 
 impl PathReport {
@@ -63,13 +68,42 @@ impl PathReport {
     pub fn of(connection: &Connection, direction: usize) -> Self {
         let path = connection.senders_at(direction).path.as_deref();
         let observation = Observation::of(connection, direction);
-        let round_trip = round_trip(connection, direction, &observation);
+        let mut round_trip = round_trip(connection, direction, &observation);
         let link = full_link(connection, direction);
         let limits = Limits::on(connection, direction, link);
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
             bottleneck(path, link, &rtt, limits.as_ref(), connection.senders_at(direction))
         });
+        if let Some((path, found)) = path.zip(round_trip.as_mut()) {
+            found.without_own_queue = observation.point == Some(Point::Sender)
+                && path.halves.beside_sender()
+                && path.halves.echoes == 0
+                && (connection.senders_at(direction).own_queue_refused(connection.senders_at(1 - direction))
+                    || bottleneck.is_some_and(|link| path.queues_before(&link, found)));
+        }
         PathReport { round_trip, limits, bottleneck, observation }
+    }
+}
+
+/// Share of the time for which a link has to be full, and packets that are in flight behind it at the least while it is.
+const HALF_FULL: f64 = 0.5;
+const IN_FLIGHT: f64 = 2.0;
+
+impl Path {
+    /// Whether a link was full of which less is in flight here than its queue holds: that is before this point.
+    fn queues_before(&self, link: &Bottleneck, rtt: &RoundTrip) -> bool {
+        let packet_bits = 8.0 * self.ip_bytes as f64 / f64::from(self.segments.max(1));
+        let full = link.full_share.is_some_and(|share| share >= HALF_FULL);
+        let in_flight =
+            rtt.median_ns.zip(link.rate_bps).map(|(ns, rate_bps)| ns / 1e9 * rate_bps / packet_bits);
+        full && in_flight.is_some_and(|packets| packets < IN_FLIGHT)
+    }
+}
+
+impl Sender {
+    /// Whether its own queue refused segments: their first copies did not pass next to it, or their numbers did not.
+    fn own_queue_refused(&self, acks: &Sender) -> bool {
+        self.arrival_counts().upstream > 0 || self.refused_by_numbers(acks) > 0
     }
 }
 

@@ -39,6 +39,8 @@ pub struct RoundTrip {
     pub base_at_most: bool,
     /// ACKs that their receiver seems to have delayed: they are in neither median nor percentile.
     pub delayed_acks: u32,
+    /// Whether data waited in the sender's own queue before this capture, of which nothing here shows how long: no timestamps.
+    pub without_own_queue: bool,
     /// Median and 95th percentile of the sum.
     pub median_ns: Option<f64>,
     /// See above.
@@ -116,6 +118,7 @@ impl RoundTrip {
             base_ns,
             base_at_most: base_ns.is_some() && (at_most(near.min_ns, halves.near.samples) || rare),
             delayed_acks: halves.delays,
+            without_own_queue: false,
             median_ns,
             p95_ns,
         }

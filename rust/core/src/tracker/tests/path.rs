@@ -73,7 +73,7 @@ impl Transfer {
                     s.options.mss = Some((SIZE + if self.timestamps { 12 } else { 0 }) as u16);
                 }
                 s.window = self.rwnd as u16;
-                s.options.timestamps = stamp(t_ns, 0);
+                s.options.timestamps = stamp(if from_a { t_ns - self.near_ns / 2 } else { t_ns }, 0);
             });
         }
         let opened = start + self.far_ns + self.near_ns;

@@ -213,6 +213,26 @@ def test_what_several_fill_is_told_with_its_share_of_time() -> None:
     assert "for 79% of their time with data in flight" in told.text  # (0.9 * 20 + 0.6 * 12) / 32
 
 
+def test_a_full_link_of_one_connection_of_several_is_said_with_its_number() -> None:
+    one, other = entry(7, **FULL), entry(8, application=0.9, congestion_window=0.1)
+    found = {each.kind: each.text for each in sentences([one, other])}
+    assert found["bottleneck"].startswith("the link was full for connection 7: 11.6 Mbit/s of IP packets")
+    (alone, *_) = sentences([one])
+    assert alone.text.startswith("the link was full: 11.6 Mbit/s")
+
+
+def test_what_the_own_queue_refused_is_loss_recovery() -> None:
+    one = entry(loss_recovery=0.9, congestion_window=0.1, lost=(0, 0))
+    one["losses"]["refused"] = 40
+    facts = flow(one)
+    assert facts is not None
+    assert facts.waits_s["loss_recovery"] == pytest.approx(18.0)
+    one["losses"]["refused"] = 0
+    unseen = flow(one)
+    assert unseen is not None
+    assert unseen.waits_s["loss_recovery"] == 0.0
+
+
 def test_several_that_stand_in_a_queue_fill_the_link() -> None:
     """What is in flight is more than the path holds, however small each window is."""
     waited = [entry(at, congestion_window=1.0, queue=(12.0, 13.0), base=0.03) for at in range(3)]

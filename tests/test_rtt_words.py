@@ -63,6 +63,26 @@ def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     )
 
 
+def test_a_queue_in_front_of_the_capture_is_in_no_rtt() -> None:
+    """Without timestamps: neither the RTT nor a queueing delay of microseconds is named as if it were all."""
+    one = _measured("snd", 0.01)
+    full = entry(
+        bandwidth=0.99, rate=3.98e6, full=1.0, queue=(0.2, 0.3), base=0.03, evidence=["queue"], point="snd"
+    )
+    full["rtt"] = {**one["rtt"], "median_ms": 0.23, "p95_ms": 0.33, "base_ms": 0.03}
+    full["rtt_ms"] = one["rtt_ms"]
+    (before, *_) = sentences([full])
+    assert "sender's own queue" not in before.text
+    full["rtt"]["without_own_queue"] = one["rtt"]["without_own_queue"] = True
+    (said, *_) = sentences([full])
+    assert "packets waited for it in the sender's own queue, before this capture: no RTT here" in said.text
+    assert shown_queue(full) is None
+    assert words.rtt(full) == (
+        "min 30 us, median 230 us, 95th percentile 330 us (without the wait in the sender's own queue)"
+    )
+    assert words.rtt(one).endswith("(298 samples; without the wait in the sender's own queue)")
+
+
 def test_next_to_the_sender_it_is_the_whole() -> None:
     one = _measured("snd", 0.01)
     assert words.rtt(one) == "min 2.5 ms, mean 2.9 ms, max 3.3 ms (298 samples)"

@@ -126,8 +126,10 @@ impl Limits {
             None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
         }
         let opening_ns = opening_ns(connection, first_ns);
+        let (opening_ns, unanswered_ns) = answered_by_data(connection, direction, (first_ns, opening_ns));
         limits.ns[Limit::Handshake as usize] = opening_ns as f64;
-        limits.before_data_ns = unseen_flight_ns(connection, direction, opening_ns) as f64;
+        let unseen_ns = unseen_flight_ns(connection, direction, opening_ns);
+        limits.before_data_ns = unseen_ns.max(unanswered_ns) as f64;
         limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
             let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
@@ -360,6 +362,29 @@ fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
         _ => until_data_ns,
     }
 }
+
+/// What of the `opening_ns` is that of the handshake, and what the data that answered it as the first waited longer than a host
+/// withholds an ACK: the ACK of the handshake was lost before this point, and the first copy of that data.
+fn answered_by_data(
+    connection: &Connection,
+    direction: usize,
+    (first_data_ns, opening_ns): (i64, i64),
+) -> (i64, i64) {
+    let sender = connection.senders_at(direction);
+    let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
+    let near_ns = sender.path.as_deref().and_then(|path| path.halves.near_min_ns());
+    let measured = handshake_ns(sender, connection.senders_at(1 - direction)) == Some(until_data_ns);
+    match near_ns.filter(|_| measured && opening_ns == until_data_ns) {
+        Some(near_ns) if sender.rtt.first_ns + near_ns + WITHHELD_NS < opening_ns => {
+            let both_ns = sender.rtt.first_ns + near_ns;
+            (both_ns, opening_ns - both_ns)
+        }
+        _ => (opening_ns, 0),
+    }
+}
+
+/// An ACK is withheld for less (Linux: `TCP_DELACK_MAX`).
+const WITHHELD_NS: i64 = 220_000_000;
 
 #[cfg(test)]
 mod tests {

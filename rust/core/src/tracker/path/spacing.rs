@@ -11,6 +11,11 @@ const ALIKE: f64 = 0.03;
 const VARIED: u32 = 6;
 /// ...and for this part of the time, show a link.
 const MOST: f64 = 0.6;
+/// A sender fills a segment with no more than this...
+const MOST_BYTES: u32 = 65_536;
+/// ...and what follows within this is of the same segment, which the receiver's host divided (GRO); a link of 1.3 Gbit/s needs as long
+/// for half of the longest.
+const DIVIDED_NS: i64 = 200_000;
 
 /// Segments longer than a full one, and the time behind them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub(super) struct Spacing {
     /// How many of them had another length than the one before, and the length of that.
     varied: u32,
     before: u32,
+    /// Where the first of those begins that follow each other at once.
+    from: i64,
     /// Bytes and time at that rate, and time of all.
     alike_bytes: u64,
     alike_ns: i64,
@@ -28,8 +35,8 @@ pub(super) struct Spacing {
 
 impl Fields for Spacing {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Spacing { votes, varied, before, alike_bytes, alike_ns, all_ns } = self;
-        walk_over!(walk: votes, varied, before, alike_bytes, alike_ns, all_ns);
+        let Spacing { votes, varied, before, from, alike_bytes, alike_ns, all_ns } = self;
+        walk_over!(walk: votes, varied, before, from, alike_bytes, alike_ns, all_ns);
     }
 }
 
@@ -39,11 +46,18 @@ impl Spacing {
         *self != Spacing::default()
     }
 
-    /// A segment of so many bytes, and the time until the next.
+    /// A segment of so many bytes ends at a byte, and the time until the next.
     #[cold]
-    pub fn behind(&mut self, length: u32, gap_ns: i64) {
-        let rate = f64::from(length) * 1e9 / gap_ns.max(1) as f64;
+    pub fn behind(&mut self, (length, end): (u32, i64), gap_ns: i64) {
         self.all_ns = self.all_ns.saturating_add(gap_ns);
+        if gap_ns <= DIVIDED_NS {
+            return;
+        }
+        let all = u32::try_from(end.saturating_sub(self.from)).unwrap_or(0);
+        self.from = end;
+        // The first that is looked at, and what was sent again, is as long as it is.
+        let length = if (length..=MOST_BYTES).contains(&all) { all } else { length };
+        let rate = f64::from(length) * 1e9 / gap_ns as f64;
         if (rate / self.rate() - 1.0).abs() <= ALIKE {
             self.votes = self.votes.saturating_add(1);
             self.alike_bytes = self.alike_bytes.saturating_add(u64::from(length));
@@ -69,7 +83,7 @@ impl Spacing {
         (self.varied >= VARIED && full >= MOST).then_some(Link {
             bytes_per_s: self.rate() as u64,
             full_permille: (full * 1000.0) as u32,
-            fair: false,
+            fair: true,
         })
     }
 }
@@ -79,8 +93,11 @@ mod tests {
     use super::*;
 
     fn of(segments: impl Iterator<Item = (u32, i64)>) -> Option<Link> {
-        let mut spacing = Spacing::default();
-        segments.for_each(|(length, gap_ns)| spacing.behind(length, gap_ns));
+        let (mut spacing, mut end) = (Spacing::default(), 0);
+        segments.for_each(|(length, gap_ns)| {
+            end += i64::from(length);
+            spacing.behind((length, end), gap_ns);
+        });
         spacing.link()
     }
 
@@ -90,6 +107,16 @@ mod tests {
         let link = of(lengths.map(|length| (length, i64::from(length) * 2000 + 5000))).expect("a link");
         assert!((link.bytes_per_s as f64 / 500_000.0 - 1.0).abs() < 0.01, "{link:?}");
         assert_eq!(link.full_permille, 1000);
+    }
+
+    #[test]
+    fn a_segment_that_the_receiver_s_host_divided_is_one() {
+        let parts = |number: u32| {
+            let (first, second) = (20_000, 1000 + 9000 * (number % 3));
+            [(first, 60_000), (second, i64::from(first + second) * 2000)]
+        };
+        let link = of((1..30).flat_map(parts)).expect("a link");
+        assert!((link.bytes_per_s as f64 / 500_000.0 - 1.0).abs() < 0.01, "{link:?}");
     }
 
     #[test]

@@ -560,6 +560,69 @@ fn a_queue_that_stood_from_the_first_packet_on_counts_once() {
     assert!((98e6..110e6).contains(&median_ns) && p95_ns < 112e6, "{median_ns} {p95_ns}");
 }
 
+/// The SYN met no queue before the point, its answer's answer 10 ms of one, and all data 30 ms: that always stood there.
+#[test]
+fn a_queue_that_stands_for_all_data_shows_by_the_handshake() {
+    let passed_ns = |place: i64| place * 20_370_000 + 30_010_000;
+    let told = stamped_at(
+        50_000,
+        10 * MS,
+        (2..200).map(|place| (place * 20_370_000, passed_ns(place), passed_ns(place - 2))),
+    );
+    let (median_ns, p95_ns) = (told.median_ns.expect("a clock"), told.p95_ns.expect("a clock"));
+    assert!((28e6..32e6).contains(&median_ns) && (28e6..32e6).contains(&p95_ns), "{median_ns} {p95_ns}");
+}
+
+/// Next to the sender, less than two packets are in flight of a full link: they wait before this point.
+#[test]
+fn the_queue_of_the_sender_itself_is_in_no_round_trip_without_timestamps() {
+    for (before, timestamps) in [(true, false), (true, true), (false, false)] {
+        let transfer = Transfer { rate_bps: 300_000, before, timestamps, ..Transfer::over(0, 10) };
+        let found = PathReport::of(&transfer.run(), 0).round_trip.expect("ACKs");
+        assert_eq!(found.without_own_queue, before && !timestamps, "{before} {timestamps}");
+    }
+}
+
+/// The ACK of the handshake never came, and the first data 400 ms later: 30 ms are of the handshake. A late ACK is all of it.
+#[test]
+fn the_handshake_takes_no_longer_than_its_round_trip_where_data_answers_it() {
+    for late_ack in [false, true] {
+        let mut talk = Talk::new(7);
+        talk.ttl_b = 57;
+        let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+        let mut pass = |t_ns: i64, from_a: bool, stamps: (i64, i64), fill: &dyn Fn(&mut Segment)| {
+            let mut segment = talk.blank(0, from_a);
+            segment.t_ns = t_ns;
+            segment.options.timestamps = Some(((stamps.0 / MS) as u32 + 5, (stamps.1 / MS) as u32 + 5));
+            fill(&mut segment);
+            talk.tracker.segment(&segment);
+        };
+        pass(0, true, (0, 0), &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
+        pass(10_000, false, (0, 0), &|s| {
+            (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK)
+        });
+        if late_ack {
+            pass(400 * MS, true, (399 * MS, 0), &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+        }
+        for place in 0..40 {
+            let t_ns = (400 + 30 * place) * MS + 10_000;
+            let seq = isn_a + 1 + 1000 * place as u32;
+            pass(t_ns, true, (t_ns - 15 * MS, if place > 0 { t_ns - 30 * MS } else { 0 }), &|s| {
+                (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1000, 1052);
+            });
+            pass(t_ns + 50_000, false, (t_ns, t_ns - 15 * MS), &|s| {
+                (s.seq, s.ack) = (isn_b + 1, seq + 1000);
+            });
+        }
+        let (connections, _) = talk.done();
+        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let opening_ms = limits.ns[Limit::Handshake as usize] / 1e6;
+        let expected = if late_ack { (400.0, 0.0) } else { (30.0, 370.0) };
+        assert!((opening_ms - expected.0).abs() < 2.0, "{late_ack} {opening_ms}");
+        assert!((limits.before_data_ns / 1e6 - expected.1).abs() < 2.0, "{late_ack} {limits:?}");
+    }
+}
+
 /// What an application writes long after the last ACK echoes it late, and passes at any time within a tick of its clock.
 #[test]
 fn neither_a_pause_nor_a_tick_is_a_round_trip() {

@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.causes import causes
-from multitracer.diagnosis.field.facts import KernelCounts, flow
+from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.facts import KernelCounts
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.lost import losses as losses_said
 from multitracer.diagnosis.field.offered import Offered

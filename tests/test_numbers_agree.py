@@ -17,7 +17,7 @@ from support_samples import ROOT, SAMPLES
 import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
-from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.entries import flow
 from multitracer.model.quantities import duration, rate
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds

@@ -12,7 +12,8 @@ from support_entries import entry
 import multitracer as mt
 from multitracer.cli.words import limits as limits_line
 from multitracer.diagnosis.field.causes import causes
-from multitracer.diagnosis.field.facts import Flow, flow
+from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.saying import sentences
 
 RTT_MS = 40

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from multitracer.diagnosis.field.facts import Flow, Object, flow
+from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from multitracer.diagnosis.field.causes import SLOW_START
-from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object, flow
+from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object
 from multitracer.diagnosis.field.full_links import queue_words
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.diagnosis.chains.found import Chains
-from multitracer.diagnosis.field.facts import flow
+from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.full_links import queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.timeline import Timeline

@@ -1,0 +1,135 @@
+"""The facts of a connection, read out of its entry of ``connections`` (docs/json.md)."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object
+from multitracer.output.digest import LIMITS
+from multitracer.output.losses import loss_bounds, proven_upstream
+from multitracer.output.rtt import HOST_MS, base_at_most, outside_recovery, shown_queue, without_own_queue
+
+
+def flow(
+    entry: Object,
+    kernel: KernelCounts | None = None,
+    *,
+    complete: bool = True,
+    lost: int | None = None,
+) -> Flow | None:
+    """The facts of an entry of ``connections``; None if it carried no data.
+
+    Parameters
+    ----------
+    entry : mapping
+    kernel : KernelCounts, optional
+    complete : bool
+        Whether the capture dropped no packet.
+    lost : int, optional
+        Segments lost between both captures.
+    """
+    if not entry["bytes"]["sent"]:
+        return None
+    again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
+    losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
+    seconds, limits_s = _limits(entry)
+    limits = entry.get("limits") or {}
+    bounds = loss_bounds(entry)
+    forward = entry["data_direction"] == "forward"
+    first, second = entry["endpoints"]
+    return Flow(
+        index=entry["index"],
+        name=f"{first} {'->' if forward else '<-'} {second}",
+        source=entry["source"],
+        point=(entry.get("observation") or entry).get("point"),
+        unique_bytes=entry["bytes"]["unique"],
+        data_segments=entry["packets"]["data"],
+        seconds=seconds,
+        limits_s=limits_s,
+        kernel=limits.get("method") == "kernel",
+        retransmissions=again["total"],
+        rto=again["timeout"],
+        fast=again["fast"],
+        slow_start=again["slow_start"],
+        tail_loss_probe=again["tail_loss_probe"],
+        timeouts=entry["timeouts"]["total"],
+        spurious=entry["timeouts"]["spurious"],
+        corrupted=entry["damaged_segments"],
+        upstream=proven_upstream(entry),
+        downstream=losses.get("downstream"),
+        rate_bps=bottleneck.get("rate_bps"),
+        full_share=bottleneck.get("full_share"),
+        rate_exact=bottleneck.get("evidence") != ["queue"],
+        queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
+        base_rtt_ms=bottleneck.get("base_rtt_ms"),
+        median_ms=(entry.get("rtt") or {}).get("median_ms"),
+        base_at_most=base_at_most(entry),
+        opener_away=_opener_away(entry),
+        shared_with=bottleneck.get("shared_with") or 0,
+        zero_windows=entry["zero_windows"],
+        closures=_closures(entry.get("window_closures")),
+        exchanges=entry.get("exchanges"),
+        halves_ms=_halves_ms(entry.get("rtt")),
+        goodput_bps=entry.get("goodput_bps"),
+        window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
+        max_window_bytes=entry["max_window_bytes"] or 0,
+        sender=(first if forward else second).rpartition(":")[0],
+        receiver=(second if forward else first).rpartition(":")[0],
+        start_s=entry["start"],
+        end_s=entry["end"],
+        answered=bool(entry["packets"]["received"]),
+        kernel_retransmissions=None if kernel is None else kernel.retransmissions,
+        kernel_drops=None if kernel is None else kernel.dropped,
+        certain_lost=lost,
+        complete=complete,
+        link_known="constant_sum" in (bottleneck.get("evidence") or ()),
+        guessed=(entry.get("observation") or {}).get("grade") == "guess",
+        most_downstream=bounds.downstream,
+        wire_segments=bounds.sent,
+        divided=bounds.divided,
+        needless=entry.get("needless_retransmissions") or 0,
+        kernel_refused=None if kernel is None else kernel.refused,
+        refused=losses.get("refused") or 0,
+        possible=losses.get("possible") or 0,
+        writes_bps=limits.get("writes_bps"),
+        before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
+        nagle_s=(limits.get("application_nagle") or 0.0) * (seconds or 0.0),
+        before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
+        after_data_s=(limits.get("congestion_window_after_data") or 0.0) * (seconds or 0.0),
+        window_in_recovery_s=(limits.get("receiver_window_in_recovery") or 0.0) * (seconds or 0.0),
+        window_paced_s=(limits.get("receiver_window_paced") or 0.0) * (seconds or 0.0),
+        acks_lost=losses.get("acks"),
+        stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
+        stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
+        silences_s=tuple(one["silence_s"] for one in entry.get("standstills") or ()),
+        acks=entry["packets"]["received"],
+        without_sack=bool(entry["handshake"] and not entry["sack"]),
+        syn_timeouts=entry.get("syn_timeouts") or 0,
+        unacked_timeouts=entry.get("unacked_timeouts") or 0,
+        seldom_timed=outside_recovery(entry),
+        queues_before=bool(without_own_queue(entry)),
+    )
+
+
+def _closures(found: Object | None) -> tuple[int, float, float] | None:
+    return (found["count"], found["longest_s"], found["total_s"]) if found else None
+
+
+def _opener_away(entry: Object) -> bool:
+    """Whether the end that sent the first packet answers from farther away than a host."""
+    halves = _halves_ms(entry.get("rtt"))
+    half_ms = halves[entry.get("data_direction") != "reverse"]
+    return half_ms is not None and half_ms > HOST_MS
+
+
+def _halves_ms(rtt: Object | None) -> tuple[float | None, float | None]:
+    if rtt is None:
+        return None, None
+    return rtt["toward_receiver"]["min_ms"], rtt["toward_sender"]["min_ms"]
+
+
+def _limits(entry: Object) -> tuple[float | None, dict[str, float]]:
+    """How long the transfer took, and of it the seconds by limit."""
+    limits = entry.get("limits")
+    if not limits:
+        return None, {}
+    seconds = float(limits.get("seconds") or max(entry["end"] - entry["start"], 0.0))
+    return seconds, {name: float(limits.get(name) or 0.0) * seconds for name in LIMITS}

@@ -27,6 +27,7 @@ impl Sender {
         self.hear(segment);
         self.settle_before_repeat(t_ns);
         self.leave_loss_for_recovery(t_ns, before);
+        self.doubt_probe_by_timer(t_ns, seq);
         let mut found = self.why_again(segment, seq, end, before);
         let again = Again {
             called_for: found.0 != Cause::Unknown,

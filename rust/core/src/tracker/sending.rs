@@ -2,7 +2,7 @@
 
 use super::arrivals::{ArrivalVerdict, Step};
 use super::history::NewProbe;
-use super::outcome::{Cause, SendOutcome};
+use super::outcome::{Cause, SendOutcome, State};
 use super::recovery::REACTION_NS;
 use super::sender::{Sender, wire_segments};
 use super::timers::PROBE_MIN_NS;
@@ -169,6 +169,23 @@ impl Sender {
         self.probe_out = false;
         self.timer_start_ns = probe.timer_start_ns;
         history.probes = probe.probes;
+    }
+
+    /// The first outstanding segment is sent again, nothing calls for it, and its timer would not have expired yet if new data
+    /// had been a probe, which restarts it. Without that it has: the application wrote, and this host sends no probes.
+    pub(super) fn doubt_probe_by_timer(&mut self, t_ns: i64, seq: i64) {
+        let due_ns = self.rto.rto_us() * 100 * 9;
+        let first = self.probe_out && self.state == State::Open && seq <= self.snd_una;
+        let Some(history) = self.history.as_mut().filter(|_| first) else { return };
+        let Some(probe) = history.new_probe else { return };
+        let silent = self.last_in_ns.is_none_or(|in_ns| in_ns < probe.t_ns);
+        if silent && t_ns - probe.t_ns < due_ns && t_ns - probe.timer_start_ns >= due_ns {
+            self.totals.new_data_probes = self.totals.new_data_probes.saturating_sub(1);
+            self.probe_out = false;
+            self.timer_start_ns = probe.timer_start_ns;
+            history.probes = probe.probes.or(Some(false));
+            history.new_probe = None;
+        }
     }
 
     fn new_data_after_loss(&mut self, segment: &Segment) {

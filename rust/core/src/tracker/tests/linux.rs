@@ -170,6 +170,21 @@ fn a_write_at_the_time_of_a_probe_is_no_probe() {
     }
 }
 
+/// A probe restarts the timer: what is sent again when it would have expired without one followed no probe.
+#[test]
+fn a_timer_that_new_data_did_not_restart_shows_that_it_was_no_probe() {
+    for (again_ms, probes) in [(3330, 0), (3570, 1)] {
+        let (mut talk, seq) = settled(true);
+        talk.data(3000, seq, 1000);
+        talk.data(3000, seq + 1000, 1000);
+        talk.data(3250, seq + 2000, 1000);
+        talk.data(again_ms, seq, 1000);
+        let (connections, _) = talk.done();
+        assert_eq!(causes_of(&connections[0]), [Cause::Timeout], "{again_ms}");
+        assert_eq!(connections[0].senders[0].totals().new_data_probes, probes, "{again_ms}");
+    }
+}
+
 /// So many segments that were each acknowledged after a millisecond, then four with one ACK among them, and what follows.
 fn after_short_rtts(then: &[(i64, i64)]) -> u64 {
     let mut talk = Talk::new(7);

@@ -9,7 +9,6 @@ from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
 from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.quantities import count, rate
-from multitracer.output.digest import dominating
 
 MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not said to fill a link's queue."""
@@ -70,9 +69,8 @@ def fullness(group: Group) -> str:
     if 1 < sharing < len(flows):
         # They fill it by turns, or several links.
         how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
-    limited = sum(dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
-    if group.main and 1 < sharing > len(flows) and limited:
-        how += f" (the main limit of {limited:,} of them)"
+    if group.main and 1 < sharing > len(flows) and group.limited:
+        how += f" (the main limit of {group.limited:,} of them)"
     if len(flows) > 1:
         how = how or f" for {count(len(flows), 'connection')}"
         return f"{how}: {_rates(flows)}{_share_of_time(group)}"

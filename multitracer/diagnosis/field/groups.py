@@ -9,6 +9,7 @@ from multitracer.diagnosis.field.causes import Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.model.frozen import frozen
 from multitracer.output.costs import SAID_S
+from multitracer.output.digest import dominating
 
 WORTH = 0.05
 """A cause is told if it made up this part of the time, weighted by data, or the main one of a connection."""
@@ -55,6 +56,8 @@ class Group:
         How many connections carried data.
     of_s : float
         From the first to the last of them.
+    limited : int
+        How many of all that share a link the rate of that link limited for most of their time.
     """
 
     kind: str
@@ -66,6 +69,7 @@ class Group:
     main: bool
     of: int
     of_s: float
+    limited: int
 
     @property
     def span_s(self) -> float:
@@ -98,6 +102,8 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
             part = cause.rank_s / total_s if total_s else 1.0 / len(mine)
             weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
     groups = []
+    number, of_s = len(flows), span_of(flows)
+    limited = sum(flow.shared and dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
     for kind, weight in weights.items():
         main = [flow for flow, mine in found if mine[0].kind == kind]
         if not main and weight < _least(kind):
@@ -124,8 +130,9 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
         if weight < TRIFLE and seconds < SAID_S and len(weights) > 1:
             continue
-        number, of_s = len(flows), span_of(flows)
-        groups.append(Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s))
+        groups.append(
+            Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s, limited)
+        )
     return sorted(groups, key=lambda group: -group.weight)
 
 

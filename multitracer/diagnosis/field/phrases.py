@@ -49,7 +49,9 @@ def part_of_time(part_s: float, whole_s: float) -> str:
 
 
 def percent(share: float) -> str:
-    """``2.0%`` of a small share, ``27%`` of a larger one."""
+    """``2.0%`` of a small share, ``27%`` of a larger one; ``0.02%`` of what would be none."""
+    if 0.0 < share < 0.0005:
+        return f"{share:.2%}" if share >= 0.00005 else "less than 0.01%"
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 

@@ -192,6 +192,11 @@ impl Gaps {
         }
     }
 
+    /// Whether a loss showed.
+    pub fn lost(&self) -> bool {
+        self.parts.lost()
+    }
+
     /// The link that the time behind long segments shows.
     pub fn link_behind(&self) -> Option<Link> {
         self.spacing.link()

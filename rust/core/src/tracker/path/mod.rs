@@ -48,6 +48,8 @@ const DUPLICATES: u32 = 3;
 /// Segments that no window is limited to for long, and what other reasons to wait may take of the time.
 const THIN: f64 = 3.0;
 const OTHERWISE: f64 = 0.1;
+/// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
+const OUTGROWN: (f64, f64) = (40.0, 6.0);
 /// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
 const BEYOND: f64 = 0.25;
 
@@ -203,7 +205,7 @@ impl Path {
                 let unseen = || {
                     !self.gaps.stamped()
                         && !self.trains.window_bound()
-                        && (refused || even() || self.thin(rate))
+                        && (refused || even() || self.thin(rate) || self.outlasts(rate))
                 };
                 (queued || unseen()).then_some(link)
             })
@@ -217,6 +219,19 @@ impl Path {
         let base_ns = self.halves.base_ns() as f64;
         let segment = self.payload as f64 / f64::from(self.segments.max(1));
         base_ns > 0.0 && rate * base_ns / 1e9 < THIN * segment && self.gaps.otherwise_share() < OTHERWISE
+    }
+
+    /// Whether that rate was kept, with nothing lost, for so many round trips that any congestion window would have outgrown it: it
+    /// gains about half a segment in each at the least (RFC 9438 section 4.3), and nothing else took much of the time.
+    fn outlasts(&self, rate: f64) -> bool {
+        let base_ns = self.halves.base_ns() as f64;
+        let segment = self.payload as f64 / f64::from(self.segments.max(1));
+        let window = rate * base_ns / 1e9 / segment.max(1.0);
+        let rounds = self.series.span_ns() as f64 / base_ns.max(1.0);
+        base_ns > 0.0
+            && rounds >= OUTGROWN.0.max(OUTGROWN.1 * window)
+            && !self.gaps.lost()
+            && self.gaps.otherwise_share() < OTHERWISE
     }
 
     /// The rate of a link that shows in trains, bytes a second. The mean of the trains near it contains some in which the link

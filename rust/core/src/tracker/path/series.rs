@@ -127,6 +127,11 @@ impl Series {
         &mut self.bins[place]
     }
 
+    /// From the first bin to the last.
+    pub fn span_ns(&self) -> i64 {
+        (self.bins.len() as i64) << self.width
+    }
+
     /// The rate, bytes a second, that most bins share, or else that a fifth of them exceed; `None` if there are too few.
     /// Bins hold enough that a few packets more or less, or later, are no change.
     pub fn fast_rate(&self) -> Option<f64> {

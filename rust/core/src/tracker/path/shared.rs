@@ -16,6 +16,8 @@ pub(super) const COMMON: usize = 6;
 /// What queues of one place correlate by, and their steps from bin to bin.
 const TOGETHER: f64 = 0.8;
 const IN_STEP: f64 = 0.5;
+/// Who has this part of the rate of a link on average, has it alone.
+const ALONE: f64 = 0.9;
 
 struct Flow {
     number: usize,
@@ -49,7 +51,8 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
             }
         }
     }
-    let links = full_links(&flows, &mut group);
+    let mut links = full_links(&flows, &mut group);
+    alone_on_a_full_link(&flows, &mut links, &mut group);
     let roots: Vec<usize> = (0..flows.len()).map(|place| root(&group, place)).collect();
     let mut least: BTreeMap<[Address; 2], i64> = BTreeMap::new();
     for flow in flows.iter().filter(|flow| flow.base_ns > 0) {
@@ -137,6 +140,24 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
         }
     }
     links
+}
+
+/// Who brought on average what a link takes that others between the same hosts fill together had it alone, before or behind them.
+fn alone_on_a_full_link(flows: &[Flow], links: &mut [Option<Link>], group: &mut [usize]) {
+    for place in 0..flows.len() {
+        let flow = &flows[place];
+        let same = (0..flows.len()).find(|&other| links[other].is_some() && flows[other].hosts == flow.hosts);
+        let (None, Some((other, link))) = (links[place], same.and_then(|other| Some((other, links[other]?))))
+        else {
+            continue;
+        };
+        let share = flow.mean_rate / (link.bytes_per_s as f64).max(1.0);
+        if share >= ALONE {
+            links[place] = Some(Link { full_permille: (share.min(1.0) * 1000.0) as u32, fair: true, ..link });
+            let (mine, others) = (root(group, place), root(group, other));
+            group[mine] = others;
+        }
+    }
 }
 
 fn root(group: &[usize], mut place: usize) -> usize {

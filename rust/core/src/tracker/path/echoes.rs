@@ -10,15 +10,15 @@ pub(super) struct Echoes {
     pub last_ns: i64,
     /// The last ones, the newest first; -1: none.
     took: [i64; LAST],
-    /// Of these, what half do not exceed (0: they are few).
-    usual_ns: i64,
+    /// Of these, what half do not exceed (0: they are few; `None`: not found yet). Next to a sender nobody asks.
+    usual_ns: Option<i64>,
     /// The least of all (-1: none).
     least_ns: i64,
 }
 
 impl Default for Echoes {
     fn default() -> Self {
-        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: 0, least_ns: -1 }
+        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: Some(0), least_ns: -1 }
     }
 }
 
@@ -31,7 +31,11 @@ impl Echoes {
         if some {
             let Echoes { last_ns, took, usual_ns, least_ns } = self;
             walk.time(last_ns);
-            walk_over!(walk: took, usual_ns, least_ns);
+            walk_over!(walk: took, least_ns);
+            // It follows from the others.
+            if W::READS {
+                *usual_ns = None;
+            }
         }
     }
 
@@ -44,7 +48,7 @@ impl Echoes {
         if !idle {
             self.took.copy_within(..LAST - 1, 1);
             self.took[0] = took_ns;
-            self.usual_ns = low_median(self.took);
+            self.usual_ns = None;
         }
     }
 
@@ -57,8 +61,8 @@ impl Echoes {
             }
         };
         self.took.iter_mut().for_each(sooner);
-        sooner(&mut self.usual_ns);
         sooner(&mut self.least_ns);
+        self.usual_ns = None;
     }
 
     /// The least that this half takes with no queue before this point; `near_ns` is the least that it took at all.
@@ -69,8 +73,9 @@ impl Echoes {
 
     /// What the ACKs wait beyond that, as a rule: what a sender waits for its application, and for its window, is in the longer ones.
     #[inline(always)]
-    pub fn surplus_ns(&self, empty_ns: i64) -> i64 {
-        (self.usual_ns - empty_ns).max(0)
+    pub fn surplus_ns(&mut self, empty_ns: i64) -> i64 {
+        let usual_ns = *self.usual_ns.get_or_insert_with(|| low_median(self.took));
+        (usual_ns - empty_ns).max(0)
     }
 }
 
@@ -103,7 +108,7 @@ const PAIRS: [(usize, usize); 19] = [
 
 /// The lower median of those that are known (the others are negative); 0 if they are few. By a network: each comparison of
 /// any other way to sort is a guess of the processor, half of them wrong.
-#[inline(always)]
+#[inline(never)]
 fn low_median(took: [i64; LAST]) -> i64 {
     let known = took.iter().filter(|took_ns| **took_ns >= 0).count();
     let mut sorted = took.map(|took_ns| if took_ns < 0 { i64::MAX } else { took_ns });

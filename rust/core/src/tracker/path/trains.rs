@@ -157,7 +157,7 @@ impl Trains {
         window_ns: i64,
     ) -> i64 {
         if !self.sack {
-            self.silence_ns = self.silence_ns.max(t_ns.saturating_sub(self.heard_ns));
+            self.silence_ns = self.silence_ns.max(t_ns - self.heard_ns);
             self.heard_ns = t_ns;
         }
         let fresh = arrived - self.arrived;
@@ -172,13 +172,13 @@ impl Trains {
         };
         self.bytes += fresh;
         self.acks += 1;
-        let distance_ns = t_ns.saturating_sub(self.last_ns);
+        let distance_ns = t_ns - self.last_ns;
         if distance_ns > self.longest_ns {
             (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
         }
         self.last_ns = t_ns;
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
-            self.close(t_ns.saturating_sub(since_ns), unit, halves, window_ns);
+            self.close(t_ns - since_ns, unit, halves, window_ns);
             self.start(t_ns, halves, window_ns);
         }
         fresh

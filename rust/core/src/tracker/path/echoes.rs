@@ -4,7 +4,7 @@
 use crate::tracker::fields::{Walk, walk_over};
 
 /// The last of them, nanoseconds each.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Echoes {
     /// When one was measured last (-1: never).
     pub last_ns: i64,
@@ -14,6 +14,18 @@ pub(super) struct Echoes {
     usual_ns: Option<i64>,
     /// The least of all (-1: none).
     least_ns: i64,
+}
+
+impl std::fmt::Debug for Echoes {
+    /// Without what follows from the others, found yet or not.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Echoes { last_ns, took, usual_ns: _, least_ns } = self;
+        f.debug_struct("Echoes")
+            .field("last_ns", last_ns)
+            .field("took", took)
+            .field("least_ns", least_ns)
+            .finish()
+    }
 }
 
 impl Default for Echoes {

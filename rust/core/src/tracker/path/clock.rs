@@ -4,6 +4,7 @@ use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// The clock of one sender, as its TSval shows it.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Clock {
     /// How late data comes by the clock, at its best, and when that was noted.
     punctual: (i64, i64),
@@ -106,12 +107,13 @@ const DRIFT: i64 = 5_000;
 
 /// What data waited before this point that passed lately, at so many times in a round trip toward the receiver.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 struct Passed {
-    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
-    noted: [(i64, i64); PASSED],
     next: u32,
     /// How many of them had waited.
     waited: u32,
+    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
+    noted: [(i64, i64); PASSED],
 }
 
 const PASSED: usize = 32;

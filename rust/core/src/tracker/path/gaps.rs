@@ -47,11 +47,8 @@ pub(super) struct Circumstances {
 
 /// Pauses of one direction.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Gaps {
-    /// Nanoseconds by [`Wait`].
-    pub spent_ns: [i64; Wait::COUNT],
-    /// How many pauses of the receiver's window and of the application there were.
-    pub counts: [u32; Wait::COUNT],
     /// When the last data segment passed, and one past the highest byte.
     pub last_ns: i64,
     high: i64,
@@ -67,13 +64,20 @@ pub(super) struct Gaps {
     /// Whether any segment had PSH, and how many had none.
     pushes: bool,
     unpushed: u32,
-    /// What the sender knew when it sent the last.
-    known: Known,
+    /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
+    window_known: bool,
+    heard: bool,
     /// Usual distance of segments, and how much was in flight lately at most.
     usual_ns: i64,
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
+    /// Nanoseconds by [`Wait`].
+    pub spent_ns: [i64; Wait::COUNT],
+    /// How many pauses of the receiver's window and of the application there were.
+    pub counts: [u32; Wait::COUNT],
+    /// What the sender knew when it sent the last.
+    known: Known,
     writes: Writes,
     refused: Refused,
     schedule: Schedule,
@@ -84,9 +88,6 @@ pub(super) struct Gaps {
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
-    /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
-    window_known: bool,
-    heard: bool,
     parts: Parts,
     spacing: Spacing,
 }

@@ -20,7 +20,11 @@ const DAY_NS: i64 = 86_400_000_000_000;
 
 /// What is known of both halves.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Halves {
+    /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
+    pub quick_ns: i64,
+    pub slack_ns: i64,
     /// Smallest toward the receiver, and toward the sender; `i64::MAX` if none was measured.
     far_min_ns: i64,
     near_min_ns: i64,
@@ -47,15 +51,12 @@ pub(super) struct Halves {
     /// What the data waited in a queue before this point that was measured last, by its sender's clock, at most (`i64::MAX`:
     /// nothing tells).
     late_ns: i64,
-    pub clock: Clock,
     /// What the last ones took without what data waited by that clock: more than the least in the direction of ACKs, or at
     /// the sender.
     unqueued: Echoes,
+    pub clock: Clock,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
-    /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
-    pub quick_ns: i64,
-    pub slack_ns: i64,
     pub far: Times,
     pub near: Times,
     /// The sum of both, for each ACK.

@@ -6,6 +6,7 @@ use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Up to a time.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Known {
     /// Cumulative ACK.
     pub una: i64,

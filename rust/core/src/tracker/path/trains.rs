@@ -22,6 +22,7 @@ pub(super) const ALIKE: f64 = 0.15;
 
 /// Trains of one direction.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Trains {
     /// When the train began (`None`: with the next ACK), what it brought, of how many ACKs, their longest distance, and the
     /// queue behind that.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::thread::Scope;
+use std::thread::{self, Scope};
 
 use super::ahead::{Ahead, BLOCK, ROOM};
 use super::{Progress, ReadError};
@@ -10,6 +10,10 @@ use crate::input::{self, Opened, Stop};
 
 /// Files that are smaller are read before a thread for it has begun.
 const WORTH_A_THREAD: u64 = 1 << 20;
+/// Where there are no more processors than this, the decoder reads: another thread has nowhere to run while they all work.
+const BUSY: usize = 2;
+/// Bytes that the decoder reads at a time: few enough to be in its cache still when it comes to them.
+const PIECE: usize = 64 * 1024;
 
 /// How the bytes came to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +46,8 @@ enum Supply<'p> {
 }
 
 impl<'p> Source<'p> {
-    /// Open a file, of which the next blocks are read on another thread if it is large enough.
+    /// Open a file, of which the next blocks are read on another thread if it is large enough and there is a processor for
+    /// that, or something to decompress.
     pub(crate) fn open_ahead<'scope>(
         scope: &'scope Scope<'scope, '_>,
         path: &Path,
@@ -53,7 +58,9 @@ impl<'p> Source<'p> {
     {
         let opened = input::open(path, progress).map_err(early)?;
         // A pipe may be silent for as long as it likes: nobody shall wait for a thread that reads it.
-        let worth_it = opened.size.is_some_and(|size| size >= WORTH_A_THREAD);
+        let spare = || thread::available_parallelism().is_ok_and(|count| count.get() > BUSY);
+        let worth_it = opened.size.is_some_and(|size| size >= WORTH_A_THREAD)
+            && (opened.compression.is_some() || spare());
         let mut source = Self::of(opened, progress);
         if worth_it && let Supply::Reader(reader) = source.supply {
             source.supply = Supply::Ahead(Ahead::begin(scope, reader)?);
@@ -180,7 +187,8 @@ impl<'p> Source<'p> {
     fn read_on(&mut self, count: usize) -> Result<(), ReadError> {
         self.make_room(count);
         let Supply::Reader(reader) = &mut self.supply else { return Ok(()) };
-        match reader.read(&mut self.buffer[self.filled..]) {
+        let end = self.buffer.len().min(self.filled + PIECE);
+        match reader.read(&mut self.buffer[self.filled..end]) {
             Ok(0) => self.end = Some(End::Clean),
             Ok(n) => self.filled += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

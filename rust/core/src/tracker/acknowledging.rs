@@ -277,6 +277,7 @@ impl Sender {
     }
 
     /// The receiver took the byte of a window probe: it was data.
+    #[cold]
     fn take_probe(&mut self, byte: i64) {
         if self.sent.insert(byte, byte + 1) == 0 {
             self.totals.data_segments += 1;

@@ -2,7 +2,7 @@
 //! bounded length when it is not, so that an insertion never moves more than a chunk.
 
 use super::fields::{Fields, Walk};
-use std::collections::VecDeque;
+use super::queue::Queue;
 
 /// Items in a chunk at most.
 const CHUNK: usize = 512;
@@ -24,22 +24,21 @@ impl Place {
 /// Items in order. No chunk of `rest` is empty, nor is `head` unless all is.
 #[derive(Debug, Clone)]
 pub struct ChunkedDeque<T> {
-    head: VecDeque<T>,
-    rest: Vec<VecDeque<T>>,
+    head: Queue<T>,
+    rest: Vec<Queue<T>>,
     in_rest: usize,
 }
 
 impl<T> Default for ChunkedDeque<T> {
     fn default() -> Self {
-        ChunkedDeque { head: VecDeque::new(), rest: Vec::new(), in_rest: 0 }
+        ChunkedDeque { head: Queue::default(), rest: Vec::new(), in_rest: 0 }
     }
 }
 
-impl<T> ChunkedDeque<T> {
+impl<T: Copy> ChunkedDeque<T> {
     /// Remove all, and keep the room for a few.
     pub fn empty(&mut self) {
-        self.head.clear();
-        self.head.shrink_to(FEW);
+        self.head.empty(FEW);
         (self.rest, self.in_rest) = (Vec::new(), 0);
     }
 
@@ -93,7 +92,7 @@ impl<T> ChunkedDeque<T> {
         match self.rest.last_mut() {
             Some(last) if last.len() < CHUNK => last.push_back(item),
             _ => {
-                let mut chunk = VecDeque::with_capacity(CHUNK);
+                let mut chunk = Queue::with_capacity(CHUNK);
                 chunk.push_back(item);
                 self.rest.push(chunk);
             }
@@ -115,10 +114,10 @@ impl<T> ChunkedDeque<T> {
     #[inline]
     pub fn find(&self, before: impl Fn(&T) -> bool) -> Place {
         if self.rest.is_empty() || self.head.back().is_some_and(|last| !before(last)) {
-            return Place { chunk: 0, offset: self.head.partition_point(before) };
+            return Place { chunk: 0, offset: self.head.as_slice().partition_point(before) };
         }
         let passed = self.rest.partition_point(|chunk| chunk.back().is_some_and(&before));
-        let offset = self.rest.get(passed).map_or(0, |chunk| chunk.partition_point(before));
+        let offset = self.rest.get(passed).map_or(0, |chunk| chunk.as_slice().partition_point(before));
         Place { chunk: passed + 1, offset }
     }
 
@@ -197,7 +196,7 @@ impl<T> ChunkedDeque<T> {
                 self.in_rest -= self.head.len();
             }
         } else if let Some(chunk) = self.rest.get_mut(at.chunk - 1)
-            && chunk.remove(at.offset).is_some()
+            && chunk.remove(at.offset)
         {
             self.in_rest -= 1;
             if self.rest[at.chunk - 1].is_empty() {
@@ -209,16 +208,16 @@ impl<T> ChunkedDeque<T> {
 
     /// All items.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.head.iter().chain(self.rest.iter().flatten())
+        self.head.as_slice().iter().chain(self.rest.iter().flat_map(Queue::as_slice))
     }
 
     /// All items, to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.head.iter_mut().chain(self.rest.iter_mut().flatten())
+        self.head.as_mut_slice().iter_mut().chain(self.rest.iter_mut().flat_map(Queue::as_mut_slice))
     }
 
     #[inline]
-    fn chunk(&self, index: usize) -> Option<&VecDeque<T>> {
+    fn chunk(&self, index: usize) -> Option<&Queue<T>> {
         if index == 0 { Some(&self.head) } else { self.rest.get(index - 1) }
     }
 
@@ -234,7 +233,7 @@ impl<T> ChunkedDeque<T> {
     }
 }
 
-impl<T: Fields + Default> Fields for ChunkedDeque<T> {
+impl<T: Fields + Default + Copy> Fields for ChunkedDeque<T> {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let mut count = self.len() as u64;
         count.walk(walk);

@@ -8,6 +8,7 @@ use super::outstanding::Sent;
 use super::sender::Sender;
 use super::tail::LoneTail;
 use super::undo::{TakenBack, Undo};
+use std::ops::Range;
 
 /// Sequence numbers sent again that later ACKs can still say something about.
 const REMEMBERED: usize = 1 << 16;
@@ -42,6 +43,8 @@ pub struct History {
     pub(super) retrans_out: u32,
     /// Segments of them that were marked lost in their turn.
     pub(super) lost_again: u64,
+    /// Expiries that what is sent again now may still say something about begin with this one.
+    pub(super) counted_from: usize,
     /// When the timer expired last: what was sent again before counts as lost since.
     pub(super) expired_ns: i64,
     /// What was sent before this and overtaken had been marked lost by a recovery that was taken back since.
@@ -57,6 +60,8 @@ pub struct History {
     pub(super) isn_before: Option<u32>,
     /// The latest retransmission of each sequence number, in their order.
     latest: ChunkedDeque<Latest>,
+    /// The row of none is kept that begins above this sequence number: in a summary, soon of none that is not answered.
+    kept_up_to: i64,
     /// Retransmissions below this sequence number have been answered.
     answered: i64,
     /// None from there up to this one is left to be.
@@ -130,6 +135,17 @@ impl History {
         }
     }
 
+    /// The row of one is kept that begins with a sequence number.
+    pub(super) fn keeps(&mut self, seq: i64) {
+        self.kept_up_to = self.kept_up_to.max(seq);
+    }
+
+    /// Whether the row of any may be kept that begins with a sequence number or above it.
+    #[inline(always)]
+    pub(super) fn may_keep(&self, seq: i64) -> bool {
+        self.kept_up_to >= seq
+    }
+
     /// The latest retransmissions that begin in a range.
     fn latest(&self, left: i64, right: i64) -> impl Iterator<Item = &Latest> {
         let from = (left < right).then(|| self.latest.find(|latest| latest.seq < left));
@@ -152,8 +168,8 @@ impl History {
         self.until(self.latest.preceding(from).unwrap_or(from), right)
     }
 
-    /// The places of those that a cumulative ACK covers and none before did.
-    pub(super) fn answered_by(&mut self, ack: i64) -> impl Iterator<Item = usize> {
+    /// What a cumulative ACK covers and none before did, of what was sent again.
+    pub(super) fn answered_by(&mut self, ack: i64) -> Range<i64> {
         let from = self.answered;
         self.answered = from.max(ack);
         // Most ACKs answer none, and do not look for any.
@@ -162,7 +178,7 @@ impl History {
             let next = self.latest.find(|latest| latest.seq < ack);
             self.unanswered = self.latest.get(next).map_or(i64::MAX, |latest| latest.seq);
         }
-        self.between(from, if any { ack } else { from })
+        from..if any { ack } else { from }
     }
 
     /// Something was sent again, or was judged anew.

@@ -47,6 +47,8 @@ impl IntervalSet {
             return 0;
         }
         match self.intervals.back() {
+            // All of it is there: most of what is sent again.
+            Some(last) if last.0 <= left && right <= last.1 => return right - left,
             Some(last) if left < last.1 => {}
             _ => {
                 self.intervals.push_back((left, right));

@@ -24,6 +24,7 @@ mod newreno;
 mod outcome;
 mod outstanding;
 mod path;
+mod queue;
 mod quoted;
 mod recovery;
 mod relay;

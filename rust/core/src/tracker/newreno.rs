@@ -141,6 +141,7 @@ impl NewReno {
 
 impl Sender {
     /// Segments outstanding, and those of them below a sequence number.
+    #[inline(never)]
     pub(super) fn segments_out(&self, below: i64) -> (u32, u32) {
         let size = i64::from(self.segment_size().max(1));
         if self.outstanding.len() > COUNTED {
@@ -168,6 +169,7 @@ impl Sender {
 
     /// An ACK of a connection without SACK, once what it acknowledges is noted; `out_before` segments were outstanding.
     /// Whether it is a duplicate.
+    #[inline(never)]
     pub(super) fn count_duplicates(
         &mut self,
         segment: &Segment,

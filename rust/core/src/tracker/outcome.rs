@@ -131,36 +131,37 @@ pub struct AckOutcome {
     pub by_sack: bool,
 }
 
-/// Totals of one direction.
+/// Totals of one direction, those first that most segments change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
+#[repr(C)]
 pub struct Totals {
     pub segments: u64,
+    pub max_flight: i64,
+    pub max_window: i64,
     pub data_segments: u64,
     pub data_bytes: u64,
-    pub duplicate_bytes: u64,
+    pub last_data_ns: Option<i64>,
+    pub last_advance_ns: Option<i64>,
+    pub good_checksums: u64,
     pub probe_segments: u64,
+    pub first_data_ns: Option<i64>,
+    pub sack_segments: u64,
+    pub duplicate_acks: u64,
+    pub duplicate_bytes: u64,
+    pub retransmissions: [u64; CAUSES],
     pub new_data_probes: u64,
     pub out_of_order: u64,
-    pub retransmissions: [u64; CAUSES],
     pub syn: u32,
     pub fin: u32,
     pub rst: u32,
     pub last_rst_ns: Option<i64>,
     pub corrupted: u64,
-    pub good_checksums: u64,
     pub bad_checksums: u64,
-    pub duplicate_acks: u64,
-    pub sack_segments: u64,
     pub dsacks: u64,
     pub dsack_segments: u64,
     pub zero_windows: u64,
     pub window_updates: u64,
-    pub max_flight: i64,
-    pub max_window: i64,
     pub ece: u64,
     pub ce: u64,
-    pub first_data_ns: Option<i64>,
-    pub last_data_ns: Option<i64>,
-    pub last_advance_ns: Option<i64>,
 }

@@ -33,6 +33,12 @@ impl Sent {
         Sent { seq, end, first_ns: t_ns, last_ns: t_ns, ..Sent::BLANK }
     }
 
+    /// It is sent once more.
+    fn again(&mut self, t_ns: i64) {
+        self.last_ns = t_ns;
+        self.transmissions = self.transmissions.saturating_add(1);
+    }
+
     /// Selectively acknowledged.
     #[inline]
     pub fn sacked(&self) -> bool {
@@ -139,6 +145,13 @@ impl Outstanding {
     }
 
     fn send_again(&mut self, seq: i64, end: i64, t_ns: i64) {
+        // Most often it is one run as it was sent before.
+        let place = self.queue.find(|s| s.end <= seq);
+        if let Some(run) = self.queue.get_mut(place)
+            && (run.seq, run.end) == (seq, end)
+        {
+            return run.again(t_ns);
+        }
         self.split(seq);
         self.split(end);
         let mut place = self.queue.find(|s| s.end <= seq);
@@ -146,8 +159,7 @@ impl Outstanding {
         while cursor < end {
             match self.queue.get_mut(place) {
                 Some(run) if run.seq == cursor => {
-                    run.last_ns = t_ns;
-                    run.transmissions = run.transmissions.saturating_add(1);
+                    run.again(t_ns);
                     cursor = run.end;
                 }
                 other => {

@@ -204,9 +204,7 @@ impl Sender {
 
     /// What sending again for `cause` does to the sender's state.
     pub(super) fn enter(&mut self, cause: Cause, segment: &Segment, seq: i64, before: Option<&Sent>) {
-        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            timeout.followed += u32::from(timeout.seq != seq);
-        }
+        self.count_followed(seq);
         match cause {
             Cause::Timeout => self.enter_loss(segment, seq, before),
             Cause::Fast => {
@@ -244,6 +242,23 @@ impl Sender {
                 (history.probed_ns, history.probe_repeats) = (segment.t_ns, true);
             }
             _ => {}
+        }
+    }
+
+    /// Something is sent again behind the last expiries. Of those that another one followed, and that were shown to be
+    /// followed often enough, no more is asked: most are far from the cache by then.
+    fn count_followed(&mut self, seq: i64) {
+        let count = self.timeouts.len();
+        let known = self.history.as_ref().map_or(0, |history| history.counted_from);
+        let from = known.max(count.saturating_sub(RECENT));
+        let Some(recent) = self.timeouts.get_mut(from..) else { return };
+        recent.iter_mut().for_each(|timeout| timeout.followed += u32::from(timeout.seq != seq));
+        let before_last = recent.len().saturating_sub(1);
+        let done =
+            recent[..before_last].iter().take_while(|timeout| timeout.followed >= timeout.doubled.max(1));
+        let counted_from = from + done.count();
+        if let Some(history) = &mut self.history {
+            history.counted_from = counted_from;
         }
     }
 
@@ -291,6 +306,7 @@ impl Sender {
         !on_its_way && self.outstanding.at(self.snd_una).is_none_or(|head| head.transmissions <= 1)
     }
 
+    #[cold]
     fn enter_loss(&mut self, segment: &Segment, seq: i64, before: Option<&Sent>) {
         if !self.overdue(segment.t_ns, self.rto.rto_us() * 1000, before) {
             self.learn_from_expiry(segment);

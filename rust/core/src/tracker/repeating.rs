@@ -83,12 +83,16 @@ impl Sender {
         }
         history.remember(seq, place, segment.length);
         let kept = self.retransmissions.takes_rows(self.sums_up);
+        if kept {
+            history.keeps(seq);
+        }
         let row = kept.then(|| self.row(segment, seq, duplicate, (cause, alternative), rto_ns, before));
         self.retransmissions.push(row);
         cause
     }
 
     /// What a table says of a repetition, before any ACK answers it.
+    #[inline(never)]
     fn row(
         &self,
         segment: &Segment,
@@ -183,6 +187,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn open_episode(&mut self, segment: &Segment, seq: i64, cause: Cause, trigger: Trigger) {
         self.episode += 1;
         let episode = Episode {
@@ -204,6 +209,7 @@ impl Sender {
     }
 
     /// The record of an expiry that is about to change the state.
+    #[inline(never)]
     pub(super) fn expiry(&self, segment: &Segment, seq: i64, before: Option<&Sent>) -> Timeout {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let rto_ns = match (self.expiries, self.timeouts.last()) {

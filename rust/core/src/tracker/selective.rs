@@ -83,10 +83,15 @@ impl Sender {
     #[inline]
     pub(super) fn reordered(&mut self, late: i64, fack: i64) {
         if late < fack {
-            let reordering = &mut self.history.get_or_insert_default().reordering;
-            reordering.by_sack += 1;
-            reordering.extent = reordering.extent.max(fack - late);
+            self.note_reordering(fack - late);
         }
+    }
+
+    #[cold]
+    fn note_reordering(&mut self, extent: i64) {
+        let reordering = &mut self.history.get_or_insert_default().reordering;
+        reordering.by_sack += 1;
+        reordering.extent = reordering.extent.max(extent);
     }
 }
 

@@ -19,71 +19,75 @@ use super::undo::TAKEN_BACK;
 pub(crate) const NAMED: usize = 12;
 
 /// One direction.
+///
+/// In the order of how often they are asked for: of many connections that take turns, each packet waits for every line
+/// of the cache that it touches here. What begins with `outstanding` is asked for by data and its ACKs, what begins with
+/// `isn` seldom.
 #[derive(Debug, Clone, Default)]
+#[repr(C, align(64))]
 pub struct Sender {
     pub(super) space: Option<Unwrapper>,
-    pub(super) isn: Option<u32>,
-    pub(super) totals: Totals,
-    pub(super) rtt: RttStatistics,
-    pub(super) timeouts: Vec<Timeout>,
-    pub(super) retransmissions: Repetitions,
-    /// No table of retransmissions or arrivals will be asked for.
-    pub(super) sums_up: bool,
-    /// The other side's window for this direction: raw field of its last segment, and its scale.
-    pub(super) mss: Option<u16>,
-    pub(super) window_scale: Option<u8>,
-    /// Bits by which this side's windows are shifted, where that is known.
-    pub(super) window_shift: Option<u8>,
-    pub(super) sack_permitted: bool,
-    pub(super) timestamps: bool,
-    pub(super) largest_segment: u32,
-    /// Bytes of TCP options in that one.
-    pub(super) largest_options: Option<u8>,
     pub(super) snd_una: i64,
     pub(super) snd_max: i64,
-    pub(super) outstanding: Outstanding,
-    pub(super) sent: IntervalSet,
-    pub(super) sacked: IntervalSet,
-    pub(super) fin_seq: Option<i64>,
+    /// Bits by which this side's windows are shifted, where that is known.
+    pub(super) window_shift: Option<u8>,
     pub(super) state: State,
-    pub(super) recover: i64,
-    pub(super) episode: u32,
-    pub(super) expiries: u16,
-    pub(super) rto: RtoEstimator,
-    pub(super) timer_start_ns: i64,
-    pub(super) last_out_ns: Option<i64>,
-    pub(super) last_in_ns: Option<i64>,
+    pub(super) timestamps: bool,
+    /// TTL of its packets here; 0 if unknown.
+    pub(super) ttl: u8,
+    pub(super) sack_permitted: bool,
     /// Whether the last segment that came in told anything new about what was delivered.
     pub(super) last_in_news: bool,
     pub(super) last_in_syn: bool,
-    /// A tail loss probe is out and not answered.
-    pub(super) probe_out: bool,
-    /// What had been sent with it (`tlp_high_seq`).
-    pub(super) probe_high: i64,
-    pub(super) dupacks: u32,
-    /// When the most recently sent of the delivered segments was sent (RACK.xmit_ts, RFC 8985).
-    pub(super) rack_ns: i64,
-    pub(super) last_window_raw: Option<u16>,
-    /// The byte of a window probe that is not acknowledged.
-    pub(super) probe_byte: Option<i64>,
+    pub(super) path: Option<Box<Path>>,
+    /// What of this direction was missing, late or there twice.
+    pub(super) books: Option<Box<Books>>,
+    pub(super) history: Option<Box<History>>,
+    /// How often its own window was closed, if ever.
+    pub(super) closures: Option<Box<Closures>>,
+    /// What the IP identifications of this direction count.
+    pub(super) ids: Ids,
+    pub(super) last_out_ns: Option<i64>,
     /// Last TSval sent, when, and the first of that connection, to convert echoed ones to times.
     pub(super) ts_last: Option<(u32, i64)>,
     pub(super) ts_first: Option<(u32, i64)>,
-    pub(super) ts_head_before: Option<u32>,
-    pub(super) history: Option<Box<History>>,
+    pub(super) last_in_ns: Option<i64>,
+    pub(super) timer_start_ns: i64,
     /// Duplicate ACKs of a connection without SACK, if there were any.
     pub(super) newreno: Option<Box<NewReno>>,
-    /// What the IP identifications of this direction count.
-    pub(super) ids: Ids,
+    pub(super) last_window_raw: Option<u16>,
+    /// A tail loss probe is out and not answered.
+    pub(super) probe_out: bool,
+    /// No table of retransmissions or arrivals will be asked for.
+    pub(super) sums_up: bool,
+    /// Bytes of TCP options in the largest segment.
+    pub(super) largest_options: Option<u8>,
+    pub(super) totals: Totals,
+    pub(super) outstanding: Outstanding,
+    pub(super) sent: IntervalSet,
+    pub(super) sacked: IntervalSet,
+    pub(super) rto: RtoEstimator,
+    pub(super) rtt: RttStatistics,
+    /// When the most recently sent of the delivered segments was sent (RACK.xmit_ts, RFC 8985).
+    pub(super) rack_ns: i64,
+    pub(super) dupacks: u32,
+    pub(super) largest_segment: u32,
+    pub(super) mss: Option<u16>,
+    pub(super) expiries: u16,
+    pub(super) fin_seq: Option<i64>,
+    /// The byte of a window probe that is not acknowledged.
+    pub(super) probe_byte: Option<i64>,
+    pub(super) recover: i64,
+    pub(super) ts_head_before: Option<u32>,
+    pub(super) isn: Option<u32>,
+    pub(super) window_scale: Option<u8>,
     /// Identifications were left out before its first data.
     pub(super) first_left_out: bool,
-    /// What of this direction was missing, late or there twice.
-    pub(super) books: Option<Box<Books>>,
-    /// TTL of its packets here; 0 if unknown.
-    pub(super) ttl: u8,
-    /// How often its own window was closed, if ever.
-    pub(super) closures: Option<Box<Closures>>,
-    pub(super) path: Option<Box<Path>>,
+    pub(super) episode: u32,
+    /// What had been sent with a probe (`tlp_high_seq`).
+    pub(super) probe_high: i64,
+    pub(super) timeouts: Vec<Timeout>,
+    pub(super) retransmissions: Repetitions,
 }
 
 impl Sender {

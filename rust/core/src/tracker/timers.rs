@@ -127,7 +127,15 @@ impl Sender {
     }
 
     /// A lone tail, or something else, is sent again: what the first retransmission was.
+    #[inline(always)]
     pub(super) fn settle_before_repeat(&mut self, t_ns: i64) {
+        if self.history.as_ref().is_some_and(|history| history.lone_tail.is_some()) {
+            self.settle_tail_before_repeat(t_ns);
+        }
+    }
+
+    #[cold]
+    fn settle_tail_before_repeat(&mut self, t_ns: i64) {
         let Some(tail) = self.history.as_ref().and_then(|history| history.lone_tail) else { return };
         if tail.timeout.answer_after_ns.is_some() {
             self.settle(&tail, Cause::Unknown);
@@ -176,6 +184,7 @@ impl Sender {
             self.totals.retransmissions[Cause::TailLossProbe as usize] -= tail.segments;
             self.totals.retransmissions[Cause::Timeout as usize] += tail.segments;
             let at = self.timeouts.partition_point(|other| other.record < record);
+            history.counted_from = history.counted_from.min(at);
             self.timeouts.insert(at, tail.timeout);
         }
     }

@@ -43,8 +43,6 @@ pub struct News {
     pub duplicate: bool,
     /// New data had been sent since the timeout.
     pub sent_new: bool,
-    /// The timestamp echoed.
-    pub ts_ecr: Option<u32>,
     /// Retransmitted segments still on their way.
     pub retrans_out: u32,
     /// The connection uses SACK.
@@ -103,9 +101,8 @@ impl Undo {
         }
     }
 
-    /// What an ACK takes back.
-    pub fn on_ack(&mut self, news: &News) -> TakenBack {
-        let delayed = self.is_delayed(news.ts_ecr);
+    /// What an ACK takes back; `delayed`: whether its echo [is](Self::is_delayed).
+    pub fn on_ack(&mut self, news: &News, delayed: bool) -> TakenBack {
         let all_reported = self.all_reported();
         let may = all_reported || delayed;
         let found = match news.state {

@@ -87,10 +87,17 @@ impl Sender {
         if segment.length > 0 || !matches!(brought.kind, AckKind::Duplicate | AckKind::Repeat) {
             return;
         }
-        let Some(timeout) = self.timeouts.last_mut() else { return };
+        let Some(timeout) = self.timeouts.last() else { return };
         if timeout.answer_after_ns.is_none() || brought.snd_una > timeout.snd_max {
             return;
         }
+        self.note_doubled();
+    }
+
+    /// It may be.
+    #[inline(never)]
+    fn note_doubled(&mut self) {
+        let Some(timeout) = self.timeouts.last_mut() else { return };
         timeout.doubled += 1;
         let (shown, seq, end) = (timeout.shown_needless(), timeout.seq, timeout.snd_max);
         if let (true, Some(history)) = (shown, &self.history) {
@@ -147,7 +154,11 @@ impl Sender {
         ts_ecr: Option<u32>,
     ) {
         let Some(history) = &mut self.history else { return };
-        for place in history.answered_by(ack) {
+        let answered = history.answered_by(ack);
+        if answered.is_empty() || !history.may_keep(answered.start) {
+            return;
+        }
+        for place in history.between(answered.start, answered.end) {
             let Some(row) = self.retransmissions.get_mut(place) else { continue };
             if row.answer_after_ns.is_some() {
                 continue;
@@ -163,6 +174,7 @@ impl Sender {
 
     /// These bytes arrived twice (RFC 2883). Where that happens to bytes that were sent once, the network duplicates
     /// packets, and it says nothing of what was sent again (RFC 3708 section 3).
+    #[inline(never)]
     pub(super) fn on_dsack(&mut self, segment: &Segment, left: i64, right: i64) {
         let segments = self.wire_segments(u32::try_from(right - left).unwrap_or(u32::MAX));
         self.totals.dsacks += 1;
@@ -214,20 +226,19 @@ impl Sender {
             original: brought.original,
             duplicate: brought.fresh_sack || brought.kind == AckKind::Duplicate,
             sent_new: self.snd_max > recover,
-            ts_ecr,
             retrans_out: history.retrans_out,
             sack,
         };
         let by_timestamp = news.state == State::Recovery && news.advanced && !news.recovered;
-        if by_timestamp && history.undo.is_delayed(ts_ecr) {
+        let delayed = history.undo.is_delayed(ts_ecr);
+        if by_timestamp && delayed {
             history.reordering.by_timestamp += 1;
             if let Some(newreno) = &mut self.newreno {
                 let up_to = if newreno.any() { self.snd_max } else { ack };
                 newreno.widen(wire_segments((up_to - brought.snd_una) as u32, size) as u32);
             }
         }
-        let delayed = history.undo.is_delayed(ts_ecr);
-        let taken = history.undo.on_ack(&news);
+        let taken = history.undo.on_ack(&news, delayed);
         if taken != TakenBack::No {
             history.taken = Some((taken, brought.state, recover));
             if sack && matches!(taken, TakenBack::Partial | TakenBack::Full | TakenBack::Dsack) {
@@ -310,6 +321,9 @@ impl History {
 
     /// A SACK block answers what it covers; what it echoes is the timestamp of something before it.
     pub(super) fn answer_by_sack(&self, rows: &mut Repetitions, segment: &Segment, run: &Sent) {
+        if !self.may_keep(run.seq) {
+            return;
+        }
         for place in self.between(run.seq, run.end) {
             if let Some(row) = rows.get_mut(place)
                 && row.answer_after_ns.is_none()

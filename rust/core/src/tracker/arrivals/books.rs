@@ -6,6 +6,7 @@ use super::beyond::Beyond;
 use super::cause::{Call, Undone};
 use super::empty::LeftOut;
 use super::judge::TIMER_NS;
+use super::recent::{RECENT, Recent, Seen};
 use super::response::Responses;
 use super::unsettled::Unsettled;
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
@@ -13,8 +14,6 @@ use crate::tracker::CAUSES;
 use crate::tracker::rows::Arrivals;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Data segments whose numbers are remembered.
-const RECENT: usize = 64;
 /// Gaps remembered, filled ones too.
 const GAPS: usize = 4096;
 /// Calls for retransmissions remembered.
@@ -36,24 +35,6 @@ pub(super) struct Gap {
     /// Its IP identification, not wrapped; `None` if there is none of use.
     pub id: Option<i64>,
     pub ts_val: Option<u32>,
-}
-
-/// A data segment that came by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub seq: i64,
-    pub end: i64,
-    pub t_ns: i64,
-    pub id: Option<i64>,
-    /// The identification as it is in the header, whether these count or not, and the ACK.
-    pub header: Option<(u16, u32)>,
-    pub ts_val: Option<u32>,
-    /// Its place among the arrivals, if it is one of them.
-    pub arrival: Option<u32>,
-}
-
-impl Seen {
-    const BLANK: Seen = Seen { seq: 0, end: 0, t_ns: 0, id: None, header: None, ts_val: None, arrival: None };
 }
 
 /// What the arrivals of a direction come to.
@@ -90,7 +71,7 @@ pub struct Books {
     /// How many of all left out never came late, and in how many runs.
     missed: i64,
     missed_runs: u64,
-    recent: VecDeque<Seen>,
+    recent: Recent,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
     /// Packets of new data taken for lost because their numbers are missing.
@@ -209,24 +190,13 @@ impl Books {
     }
 
     #[inline(always)]
-    pub(super) fn remember(&mut self, seen: Seen) {
-        if self.recent.len() >= RECENT {
-            self.recent.pop_front();
-        }
-        // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and that waits.
-        self.recent.push_back(Seen::BLANK);
-        if let Some(place) = self.recent.back_mut() {
-            let Seen { seq, end, t_ns, id, header, ts_val, arrival } = seen;
-            (place.seq, place.end, place.t_ns) = (seq, end, t_ns);
-            (place.id, place.header) = (id, header);
-            (place.ts_val, place.arrival) = (ts_val, arrival);
-        }
+    pub(super) fn remember(&mut self, seen: &Seen) {
+        self.recent.push(seen);
     }
 
     /// The last copy of a byte that is remembered.
     pub(super) fn copy_of(&self, seq: i64) -> Option<Seen> {
-        let recent = self.recent.iter().rev().find(|seen| seen.seq <= seq && seq < seen.end);
-        recent.copied().or_else(|| self.filler_of(seq))
+        self.recent.copy_of(seq).or_else(|| self.filler_of(seq))
     }
 
     /// When the last copy of a byte came, if that was a retransmission, although it is the only one that was seen.
@@ -253,29 +223,28 @@ impl Books {
 
     /// Whether any of what is remembered above a byte is so.
     pub(super) fn any_above(&self, seq: i64, is: impl Fn(&Seen) -> bool) -> bool {
-        self.recent.iter().any(|seen| seen.seq > seq && is(seen))
+        self.recent.any_above(seq, is)
     }
 
     /// The first data segment that is remembered.
-    pub(super) fn oldest(&self) -> Option<&Seen> {
-        self.recent.front()
+    pub(super) fn oldest(&self) -> Option<Seen> {
+        self.recent.oldest()
     }
 
     /// When the last data came that is remembered.
     pub(super) fn last_ns(&self) -> Option<i64> {
-        self.recent.back().map(|seen| seen.t_ns)
+        self.recent.last_ns()
     }
 
     /// Whether nothing came since.
     pub(super) fn is_last(&self, seen: &Seen) -> bool {
-        self.recent.back() == Some(seen)
+        self.recent.is_last(seen)
     }
 
     /// When the n-th segment came from a time on.
     pub(super) fn nth_since(&self, t_ns: i64, n: usize) -> Option<i64> {
-        let from = self.recent.partition_point(|seen| seen.t_ns < t_ns);
-        let oldest = self.recent.front().is_some_and(|seen| seen.t_ns > t_ns);
-        if oldest { Some(t_ns) } else { self.recent.get(from + n - 1).map(|seen| seen.t_ns) }
+        let oldest = self.recent.oldest_ns().is_some_and(|oldest_ns| oldest_ns > t_ns);
+        if oldest { Some(t_ns) } else { self.recent.nth_since(t_ns, n) }
     }
 
     /// A segment was overtaken, by so much, where a retransmission takes so long.
@@ -300,9 +269,7 @@ impl Books {
 
     /// The longest time without data since then, of what is remembered.
     pub(super) fn longest_pause_since(&self, t_ns: i64) -> i64 {
-        let from = self.recent.partition_point(|seen| seen.t_ns < t_ns);
-        let times = self.recent.range(from..).map(|seen| seen.t_ns);
-        times.clone().zip(times.skip(1)).map(|(before, after)| after - before).max().unwrap_or(0)
+        self.recent.longest_pause_since(t_ns)
     }
 
     /// Whether nothing was sent again for so long that no recovery goes on.

@@ -16,6 +16,7 @@ mod ids;
 mod judge;
 mod note;
 mod pace;
+mod recent;
 mod response;
 mod unsettled;
 mod verdict;

@@ -1,8 +1,9 @@
 //! What each segment of a direction leaves in the books.
 
-use super::books::{Gap, Seen};
+use super::books::Gap;
 use super::cause::Surroundings;
 use super::ids::Step;
+use super::recent::Seen;
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::segment::Segment;
 use crate::tracker::outcome::Cause;
@@ -171,7 +172,7 @@ impl Sender {
         let books = self.books.get_or_insert_default();
         books.stamp(stamp);
         for (seq, end, t_ns, ts_val) in unacked.into_iter().chain(last) {
-            books.remember(Seen { seq, end, t_ns, id: None, header: None, ts_val, arrival: None });
+            books.remember(&Seen { seq, end, t_ns, id: None, header: None, ts_val, arrival: None });
         }
     }
 
@@ -191,7 +192,7 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let Some(books) = &mut self.books else { return };
         books.stamp(ts_val);
-        books.remember(Seen {
+        books.remember(&Seen {
             seq,
             end: seq + i64::from(segment.length),
             t_ns: segment.t_ns,

@@ -4,6 +4,7 @@ use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// The clock of one sender, as its TSval shows it.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Clock {
     /// How late data comes by the clock, at its best, and when that was noted.
     punctual: (i64, i64),
@@ -66,16 +67,15 @@ impl Clock {
     pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) -> i64 {
         let Some((first_val, first_ns)) = first else { return 0 };
         let ticks = i64::from(val.wrapping_sub(first_val) as i32);
-        let span_ns = t_ns.saturating_sub(first_ns);
+        let span_ns = t_ns - first_ns;
         if ticks < KNOWN.0 || span_ns < KNOWN.1 {
             return 0;
         }
         // Data may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
         // tick, until it is seen to be too large; what was late by another is not comparable.
         let fits = |tick_ns: i64| {
-            let clock_ns = ticks.saturating_mul(tick_ns);
-            span_ns >= clock_ns - clock_ns / 5
-                && span_ns - clock_ns <= clock_ns.saturating_mul(2).min(LATE_NS)
+            let clock_ns = ticks * tick_ns;
+            span_ns >= clock_ns - clock_ns / 5 && span_ns - clock_ns <= (2 * clock_ns).min(LATE_NS)
         };
         if !(self.tick_ns > 0 && fits(self.tick_ns)) {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
@@ -88,11 +88,11 @@ impl Clock {
         let tick_ns = self.tick_ns;
         let late_ns = span_ns - ticks * tick_ns;
         let (was_ns, noted_ns) = self.punctual;
-        let drift_ns = if noted_ns > 0 { t_ns.saturating_sub(noted_ns).max(0) / DRIFT } else { 0 };
-        let least_ns = was_ns.saturating_add(drift_ns).min(late_ns);
+        let drift_ns = if noted_ns > 0 { (t_ns - noted_ns).max(0) / DRIFT } else { 0 };
+        let least_ns = (was_ns + drift_ns).min(late_ns);
         self.punctual = (least_ns, t_ns);
-        self.late_ns = late_ns.saturating_sub(least_ns).saturating_add(tick_ns);
-        let sooner_ns = was_ns.saturating_sub(late_ns);
+        self.late_ns = late_ns - least_ns + tick_ns;
+        let sooner_ns = was_ns - late_ns;
         let sooner_ns = if sooner_ns > tick_ns { sooner_ns } else { 0 };
         if sooner_ns > 0 {
             self.passed.sooner(sooner_ns);
@@ -114,12 +114,13 @@ const DRIFT: i64 = 5_000;
 
 /// What data waited before this point that passed lately, at so many times in a round trip toward the receiver.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 struct Passed {
-    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
-    noted: [(i64, i64); PASSED],
     next: u32,
     /// How many of them had waited.
     waited: u32,
+    /// When it passed, and how long it had waited; the oldest is the next to be replaced.
+    noted: [(i64, i64); PASSED],
 }
 
 const PASSED: usize = 32;
@@ -128,7 +129,7 @@ impl Passed {
     #[inline(always)]
     fn note(&mut self, t_ns: i64, waited_ns: i64, round_ns: i64) {
         let last = (self.next as usize + PASSED - 1) % PASSED;
-        if t_ns.saturating_sub(self.noted[last].0) >= round_ns / (PASSED as i64 / 2) {
+        if t_ns - self.noted[last].0 >= round_ns / (PASSED as i64 / 2) {
             let place = &mut self.noted[self.next as usize];
             self.waited = self.waited + u32::from(waited_ns > 0) - u32::from(place.1 > 0);
             *place = (t_ns, waited_ns);

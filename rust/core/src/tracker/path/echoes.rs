@@ -4,23 +4,36 @@
 use crate::tracker::fields::{Walk, walk_over};
 
 /// The last of them, nanoseconds each.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Echoes {
     /// When one was measured last (-1: never).
     pub last_ns: i64,
     /// The last ones, the newest first; -1: none.
     took: [i64; LAST],
-    /// Of these, what half do not exceed (0: they are few).
-    usual_ns: i64,
+    /// Of these, what half do not exceed (0: they are few; `None`: not found yet). Next to a sender nobody asks.
+    usual_ns: Option<i64>,
     /// The least of all (-1: none).
     least_ns: i64,
     /// What the answer to the handshake took, whose timestamp is the one that the clock counts from (-1: unknown).
     pub answer_ns: i64,
 }
 
+impl std::fmt::Debug for Echoes {
+    /// Without what follows from the others, found yet or not.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Echoes { last_ns, took, usual_ns: _, least_ns, answer_ns } = self;
+        f.debug_struct("Echoes")
+            .field("last_ns", last_ns)
+            .field("took", took)
+            .field("least_ns", least_ns)
+            .field("answer_ns", answer_ns)
+            .finish()
+    }
+}
+
 impl Default for Echoes {
     fn default() -> Self {
-        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: 0, least_ns: -1, answer_ns: -1 }
+        Echoes { last_ns: -1, took: [-1; LAST], usual_ns: Some(0), least_ns: -1, answer_ns: -1 }
     }
 }
 
@@ -33,7 +46,11 @@ impl Echoes {
         if some {
             let Echoes { last_ns, took, usual_ns, least_ns, answer_ns: _ } = self;
             walk.time(last_ns);
-            walk_over!(walk: took, usual_ns, least_ns);
+            walk_over!(walk: took, least_ns);
+            // It follows from the others.
+            if W::READS {
+                *usual_ns = None;
+            }
         }
     }
 
@@ -52,7 +69,7 @@ impl Echoes {
         if !idle {
             self.took.copy_within(..LAST - 1, 1);
             self.took[0] = took_ns;
-            self.usual_ns = low_median(self.took);
+            self.usual_ns = None;
         }
     }
 
@@ -65,8 +82,8 @@ impl Echoes {
             }
         };
         self.took.iter_mut().for_each(sooner);
-        sooner(&mut self.usual_ns);
         sooner(&mut self.least_ns);
+        self.usual_ns = None;
     }
 
     /// The least that this half takes, with as much of a queue before this point as the clock does not show, because it always
@@ -80,8 +97,9 @@ impl Echoes {
 
     /// What the ACKs wait beyond that, as a rule: what a sender waits for its application, and for its window, is in the longer ones.
     #[inline(always)]
-    pub fn surplus_ns(&self, empty_ns: i64) -> i64 {
-        (self.usual_ns - empty_ns).max(0)
+    pub fn surplus_ns(&mut self, empty_ns: i64) -> i64 {
+        let usual_ns = *self.usual_ns.get_or_insert_with(|| low_median(self.took));
+        (usual_ns - empty_ns).max(0)
     }
 }
 
@@ -114,7 +132,7 @@ const PAIRS: [(usize, usize); 19] = [
 
 /// The lower median of those that are known (the others are negative); 0 if they are few. By a network: each comparison of
 /// any other way to sort is a guess of the processor, half of them wrong.
-#[inline(always)]
+#[inline(never)]
 fn low_median(took: [i64; LAST]) -> i64 {
     let known = took.iter().filter(|took_ns| **took_ns >= 0).count();
     let mut sorted = took.map(|took_ns| if took_ns < 0 { i64::MAX } else { took_ns });

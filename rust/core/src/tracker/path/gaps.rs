@@ -47,11 +47,8 @@ pub(super) struct Circumstances {
 
 /// Pauses of one direction.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Gaps {
-    /// Nanoseconds by [`Wait`].
-    pub spent_ns: [i64; Wait::COUNT],
-    /// How many pauses of the receiver's window and of the application there were.
-    pub counts: [u32; Wait::COUNT],
     /// When the last data segment passed, and one past the highest byte.
     pub last_ns: i64,
     high: i64,
@@ -67,13 +64,20 @@ pub(super) struct Gaps {
     /// Whether any segment had PSH, and how many had none.
     pushes: bool,
     unpushed: u32,
-    /// What the sender knew when it sent the last.
-    known: Known,
+    /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
+    window_known: bool,
+    heard: bool,
     /// Usual distance of segments, and how much was in flight lately at most.
     usual_ns: i64,
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
+    /// Nanoseconds by [`Wait`].
+    pub spent_ns: [i64; Wait::COUNT],
+    /// How many pauses of the receiver's window and of the application there were.
+    pub counts: [u32; Wait::COUNT],
+    /// What the sender knew when it sent the last.
+    known: Known,
     writes: Writes,
     refused: Refused,
     schedule: Schedule,
@@ -84,9 +88,6 @@ pub(super) struct Gaps {
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
-    /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
-    window_known: bool,
-    heard: bool,
     parts: Parts,
     spacing: Spacing,
 }
@@ -148,7 +149,7 @@ impl Gaps {
     /// can have spread it, or, away from the sender, a slow link.
     pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender, halves: &Halves) {
         let first_ns = own.totals.first_data_ns.unwrap_or(segment.t_ns);
-        let took_ns = segment.t_ns.saturating_sub(first_ns).max(0);
+        let took_ns = (segment.t_ns - first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
         if !by_link && own.left_out() {
@@ -220,7 +221,7 @@ impl Gaps {
     /// Whether a data segment follows the one before closely; its pause counts then.
     #[inline(always)]
     pub fn follows(&mut self, segment: &Segment, recovering: bool, quick_ns: i64) -> bool {
-        let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
+        let gap_ns = (segment.t_ns - self.last_ns).max(0);
         if gap_ns > quick_ns {
             return false;
         }
@@ -239,7 +240,7 @@ impl Gaps {
         now: &Circumstances,
         (halves, trains): (&Halves, &Trains),
     ) -> bool {
-        let gap_ns = segment.t_ns.saturating_sub(self.last_ns).max(0);
+        let gap_ns = (segment.t_ns - self.last_ns).max(0);
         if i64::from(self.last_length) > now.unit && now.unit > 0 {
             self.spacing.behind((self.last_length, self.high), gap_ns);
         }
@@ -332,7 +333,7 @@ impl Gaps {
         }
         if !orderly {
             self.writes.lost(high);
-            let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
+            let window_ns = opened_ns.unwrap_or(t_ns) - before_ns;
             self.parts.recovers(window_ns, high, self.spent_ns[Wait::Network as usize], trains.delivered());
             self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
             return false;
@@ -342,7 +343,7 @@ impl Gaps {
             && full(length, self.pushed)
             && full(i64::from(segment.length), segment.has(flags::PSH));
         if alone && let Some(at_ns) = drained_ns {
-            let silent_ns = t_ns.saturating_sub(at_ns.max(before_ns));
+            let silent_ns = t_ns - at_ns.max(before_ns);
             if self.refused.pause(segment.ip_id, silent_ns, halves.base_ns()) {
                 self.spend(Wait::Refused, gap_ns);
                 return true;
@@ -350,7 +351,7 @@ impl Gaps {
         } else {
             self.refused.other();
         }
-        let window_ns = opened_ns.unwrap_or(t_ns).saturating_sub(before_ns);
+        let window_ns = opened_ns.unwrap_or(t_ns) - before_ns;
         if window_ns > 0 {
             self.held(window_ns, sent);
         }
@@ -359,7 +360,7 @@ impl Gaps {
             return written;
         }
         let slack_ns = halves.slack_ns;
-        let idle = drained_ns.is_some_and(|at_ns| t_ns.saturating_sub(at_ns.max(before_ns)) > slack_ns);
+        let idle = drained_ns.is_some_and(|at_ns| t_ns - at_ns.max(before_ns) > slack_ns);
         let prompted = self.known.prompted(at, slack_ns);
         // A full segment without PSH: more was to be sent already (RFC 9293 section 3.9.1.2).
         let more = !self.pushed && !short && self.pushes;
@@ -377,8 +378,7 @@ impl Gaps {
             idle && rest_ns / 4 > self.usual_ns
         };
         if application {
-            let under_way_ns =
-                drained_ns.map_or(rest_ns, |at_ns| rest_ns - t_ns.saturating_sub(at_ns).min(rest_ns));
+            let under_way_ns = drained_ns.map_or(rest_ns, |at_ns| rest_ns - (t_ns - at_ns).min(rest_ns));
             self.spend(Wait::Drain, under_way_ns);
             self.spend(Wait::Application, rest_ns - under_way_ns);
             let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);

@@ -20,7 +20,11 @@ const DAY_NS: i64 = 86_400_000_000_000;
 
 /// What is known of both halves.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Halves {
+    /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
+    pub quick_ns: i64,
+    pub slack_ns: i64,
     /// Smallest toward the receiver, and toward the sender; `i64::MAX` if none was measured.
     far_min_ns: i64,
     near_min_ns: i64,
@@ -47,15 +51,12 @@ pub(super) struct Halves {
     /// What the data waited in a queue before this point that was measured last, by its sender's clock, at most (`i64::MAX`:
     /// nothing tells).
     late_ns: i64,
-    pub clock: Clock,
     /// What the last ones took without what data waited by that clock: more than the least in the direction of ACKs, or at
     /// the sender.
     pub(super) unqueued: Echoes,
+    pub clock: Clock,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
-    /// Data segments closer than this follow each other; what an ACK releases comes within `slack_ns`.
-    pub quick_ns: i64,
-    pub slack_ns: i64,
     pub far: Times,
     pub near: Times,
     /// The sum of both, for each ACK.
@@ -396,12 +397,12 @@ impl Halves {
         if self.clock.late_ns == i64::MAX {
             let fresh_ns = FRESH_NS.max(2 * self.base_ns());
             let last_ns = self.unqueued.last_ns;
-            let fresh = last_ns >= 0 && t_ns.saturating_sub(last_ns) <= fresh_ns;
+            let fresh = last_ns >= 0 && t_ns - last_ns <= fresh_ns;
             let itself = self.beside_sender() && self.near_last_ns > HOST_NS;
             self.unsure += u32::from((!fresh || itself) && self.unsure < u32::MAX);
             return self.near_now_ns();
         }
-        let waited_ns = self.clock.waited_at(t_ns.saturating_sub(rtt_ns));
+        let waited_ns = self.clock.waited_at(t_ns - rtt_ns);
         let empty_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.early_ns());
         let surplus_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(empty_ns) };
         empty_ns.saturating_add(waited_ns).saturating_add(surplus_ns)
@@ -414,7 +415,7 @@ impl Halves {
         let newer = self.seen_val.map(|seen| (val.wrapping_sub(seen) as i32) > 0);
         if newer == Some(true) && self.probe_ns < 0 {
             (self.probe_ns, self.probe_val) = (segment.t_ns, val);
-            self.probe_from_ns = if rtt_ns >= 0 { segment.t_ns.saturating_sub(rtt_ns) } else { -1 };
+            self.probe_from_ns = if rtt_ns >= 0 { segment.t_ns - rtt_ns } else { -1 };
         }
         // An ACK that was overtaken is older: what follows it may have passed before with the same TSval.
         if newer != Some(false) {
@@ -448,7 +449,7 @@ impl Halves {
         if beyond < 0 {
             return;
         }
-        let took_ns = segment.t_ns.saturating_sub(self.probe_ns);
+        let took_ns = segment.t_ns - self.probe_ns;
         let (asked_ns, from_ns) = (self.probe_ns, self.probe_from_ns);
         (self.probe_ns, self.probe_from_ns) = (-1, -1);
         if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
@@ -456,14 +457,14 @@ impl Halves {
         }
         self.near_least(took_ns);
         if from_ns >= 0 {
-            self.went_round(segment.t_ns.saturating_sub(from_ns));
+            self.went_round(segment.t_ns - from_ns);
         }
         self.turn = (asked_ns, segment.t_ns);
         self.late_ns = self.clock.late_ns;
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
             if let Some(waited_ns) = self.clock.waited_ns() {
-                self.unqueued.add(took_ns.saturating_sub(waited_ns), idle);
+                self.unqueued.add(took_ns - waited_ns, idle);
             }
             self.unqueued.last_ns = segment.t_ns;
             // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
@@ -471,7 +472,7 @@ impl Halves {
             // to pace its segments.
             let empty_ns = self.unqueued.empty_ns(self.near_min_ns, self.clock.early_ns());
             let least_ns = empty_ns.saturating_add(self.late_ns);
-            let silent = idle && took_ns.saturating_sub(least_ns) >= SILENCE_NS;
+            let silent = idle && took_ns - least_ns >= SILENCE_NS;
             let waited_itself = silent || self.beside_sender();
             let took_ns = if waited_itself { took_ns.min(least_ns) } else { took_ns };
             self.near_last_ns = took_ns;

@@ -6,6 +6,7 @@ use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Up to a time.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Known {
     /// Cumulative ACK.
     pub una: i64,
@@ -70,11 +71,8 @@ impl Known {
     pub fn prompted(&self, at: (i64, i64, i64, Option<u32>), slack_ns: i64) -> bool {
         let (t_ns, prompted_ns, near_ns, echoed) = at;
         let known = |heard: &Heard| echoed.is_none_or(|ecr| heard.ts_val.wrapping_sub(ecr) as i32 <= 0);
-        prompted_ns > i64::MIN && t_ns.saturating_sub(prompted_ns) <= slack_ns
+        prompted_ns > i64::MIN && t_ns - prompted_ns <= slack_ns
             || near_ns <= slack_ns
-                && self
-                    .line
-                    .front()
-                    .is_some_and(|heard| known(heard) && t_ns.saturating_sub(heard.t_ns) <= slack_ns)
+                && self.line.front().is_some_and(|heard| known(heard) && t_ns - heard.t_ns <= slack_ns)
     }
 }

@@ -33,12 +33,13 @@ impl Fields for Heard {
 
 /// In their order.
 #[derive(Clone, Default)]
+#[repr(C)]
 pub(super) struct Line {
-    held: [Heard; PLACES],
-    first: u8,
-    count: u8,
     /// ACKs within so many nanoseconds are one.
     apart_ns: i64,
+    first: u8,
+    count: u8,
+    held: [Heard; PLACES],
 }
 
 impl std::fmt::Debug for Line {

@@ -22,6 +22,7 @@ pub(super) const ALIKE: f64 = 0.15;
 
 /// Trains of one direction.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub(super) struct Trains {
     /// When the train began (`None`: with the next ACK), what it brought, of how many ACKs, their longest distance, and the
     /// queue behind that.
@@ -157,7 +158,7 @@ impl Trains {
         window_ns: i64,
     ) -> i64 {
         if !self.sack {
-            self.silence_ns = self.silence_ns.max(t_ns.saturating_sub(self.heard_ns));
+            self.silence_ns = self.silence_ns.max(t_ns - self.heard_ns);
             self.heard_ns = t_ns;
         }
         let fresh = arrived - self.arrived;
@@ -172,13 +173,13 @@ impl Trains {
         };
         self.bytes += fresh;
         self.acks += 1;
-        let distance_ns = t_ns.saturating_sub(self.last_ns);
+        let distance_ns = t_ns - self.last_ns;
         if distance_ns > self.longest_ns {
             (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
         }
         self.last_ns = t_ns;
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
-            self.close(t_ns.saturating_sub(since_ns), unit, halves, window_ns);
+            self.close(t_ns - since_ns, unit, halves, window_ns);
             self.start(t_ns, halves, window_ns);
         }
         fresh

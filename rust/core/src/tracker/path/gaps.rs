@@ -43,6 +43,8 @@ pub(super) struct Circumstances {
     pub packets: i64,
     /// Data segments before it.
     pub before: u64,
+    /// Whether any segment was longer than a full one: the sender's interface divides them (TSO).
+    pub divided: bool,
 }
 
 /// Pauses of one direction.
@@ -260,7 +262,7 @@ impl Gaps {
         now: &Circumstances,
         (halves, trains): (&Halves, &Trains),
     ) -> bool {
-        let Circumstances { una, unit, recovering, sent, packets, before } = *now;
+        let Circumstances { una, unit, recovering, sent, packets, before, divided } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
         let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
         // What it knew when it sent the segment before; it cannot have sent beyond the edge it knew.
@@ -297,7 +299,9 @@ impl Gaps {
         }
         let near_ns = halves.near_ns();
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
-        let third = ((self.known.edge - self.known.una) / 3).min(3 * unit);
+        // Next to a sender that never sends longer ones it does not.
+        let waits = divided || !halves.beside_sender();
+        let third = if waits { ((self.known.edge - self.known.una) / 3).min(3 * unit) } else { 0 };
         let need = if orderly { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let mut opened_ns = room(self.known.edge).then_some(before_ns);

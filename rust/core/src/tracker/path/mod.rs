@@ -354,7 +354,9 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let packets =
         own.ids.packets_of(i64::from(path.gaps.last_length()), segment.options.timestamps.is_some());
     let before = own.totals.data_segments.saturating_sub(1);
-    let now = Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before };
+    let divided = unit > 0 && i64::from(own.largest_segment) > unit;
+    let now =
+        Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before, divided };
     let waited = path.gaps.judge(segment, seq, &now, (&path.halves, &path.trains));
     if waited {
         path.trains.cut();

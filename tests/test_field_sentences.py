@@ -222,6 +222,17 @@ def test_a_full_link_of_one_connection_of_several_is_said_with_its_number() -> N
     assert alone.text.startswith("the link was full: 11.6 Mbit/s")
 
 
+def test_a_window_that_the_payload_shows_to_fill_the_link_fills_it() -> None:
+    """Where queues stood for less of the time: 9.65 of 10 Mbit/s of packets were brought all along."""
+    facts = {"receiver_window": 0.9, "bandwidth": 0.1, "full": 0.62, "rate": 9.98e6}
+    facts |= {"queue": (8.9, 10.8), "base": 8.9, "unique": 3_000_000, "evidence": ["queue", "constant_rate"]}
+    one = entry(seconds=2.54, **facts)
+    one["max_window_bytes"], one["goodput_bps"] = 23_168, 9.46e6
+    assert sentences([one])[0].kind == "bottleneck"
+    one["bytes"]["unique"] = 1_500_000
+    assert sentences([one])[0].kind == "idle_receiver_window"
+
+
 def test_what_the_own_queue_refused_is_loss_recovery() -> None:
     one = entry(loss_recovery=0.9, congestion_window=0.1, lost=(0, 0))
     one["losses"]["refused"] = 40

@@ -133,3 +133,22 @@ def test_a_long_segment_becomes_packets_with_headers(tmp_path: Path) -> None:
     rates = [entry["rate_bps"] / 1e6 for entry in link.analysed(tmp_path / "rcv.pcap") if entry["rate_bps"]]
     assert rates
     assert all(rate == pytest.approx(16.0 * (PAYLOAD + HEADERS) / PAYLOAD, rel=0.02) for rate in rates), rates
+
+
+def test_who_had_the_link_alone_before_the_others_filled_it(tmp_path: Path) -> None:
+    """And a connection between the same hosts that brought half of that did not."""
+    rng = random.Random(9)
+    starts_ms = [9.0, 500.0, 500.0, 500.0, 500.0, 2600.0]
+    link = Receivers(starts_ms)
+    for t_ms in range(10, 460):
+        link.arrives(float(t_ms), 0)
+    for t_ms, number in _drawn(rng, [0, 400, 400, 400, 400, 0], starts_ms):
+        link.arrives(t_ms + 500, number)
+    for t_ms in range(2620, 3400, 2):
+        link.arrives(float(t_ms), 5)
+    first, *others, slow = link.analysed(tmp_path / "rcv.pcap")
+    assert all("constant_sum" in entry["evidence"] for entry in others)
+    assert "constant_sum" in first["evidence"]
+    assert first["rate_bps"] == pytest.approx(others[0]["rate_bps"], rel=0.02)
+    assert first["full_share"] > 0.9
+    assert "constant_sum" not in slow["evidence"]

@@ -98,12 +98,18 @@ def window_fills_link(flow: Flow) -> bool:
         return False
     if _queued_on_the_way(flow):
         return True
-    if flow.rate_bps is None or flow.base_rtt_ms is None or (flow.full_share or 0.0) < FILLED:
+    if flow.rate_bps is None or flow.base_rtt_ms is None or _busy(flow) < FILLED:
         return False
     if _acked_whole(flow):
         return False
     held = flow.max_window_bytes >= MORE * flow.rate_bps / 8 * flow.base_rtt_ms / 1e3
     return held and (window_used(flow) or 0.0) >= EMPTIED
+
+
+def _busy(flow: Flow) -> float:
+    """Part of the time with data in flight in which the link was full, or that it needed for the payload."""
+    needed_s = 8.0 * flow.unique_bytes / flow.rate_bps if flow.rate_bps else 0.0
+    return max(flow.full_share or 0.0, needed_s / flow.busy_s if flow.busy_s > 0 else 0.0)
 
 
 def paced_by_reader(flow: Flow) -> bool:

@@ -191,7 +191,7 @@ impl Path {
     /// The full link that shows in what was brought: by several together, or by this one alone at a rate that never
     /// changes. Such a rate may also be that of a sender without a queue to fill. So a queue has to show; where it would
     /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
-    /// Where its own queue refuses segments (`refused`), the sender has one to fill.
+    /// Where its own queue refuses segments (`refused`), the sender has one to fill, of a few packets perhaps.
     fn full_link(&self, refused: bool) -> Option<Link> {
         self.link
             .or_else(|| {
@@ -207,9 +207,10 @@ impl Path {
                 let unseen = || {
                     !self.gaps.stamped()
                         && !self.trains.window_bound()
-                        && (refused || even() || self.thin(rate) || self.outlasts(rate))
+                        && (even() || self.thin(rate) || self.outlasts(rate))
                 };
-                (queued || unseen()).then_some(link)
+                let refused = refused && !self.trains.window_bound();
+                (queued || refused || unseen()).then_some(link)
             })
             .or_else(|| self.gaps.link_behind())
     }

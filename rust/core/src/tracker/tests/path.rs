@@ -623,6 +623,44 @@ fn the_handshake_takes_no_longer_than_its_round_trip_where_data_answers_it() {
     }
 }
 
+/// At the receiver, without timestamps: clumps of segments that a link of 20 Mbit/s spread unevenly, each of another length and
+/// as far from the next as the link needs for it. In a few round trips that may be a window.
+#[test]
+fn a_rate_that_no_window_keeps_for_so_long_is_a_link_s() {
+    for (clumps, expected) in [(240, Limit::Bandwidth), (30, Limit::CongestionWindow)] {
+        let mut talk = Talk::new(7);
+        talk.ttl_b = 57;
+        let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+        let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
+            let mut segment = talk.blank(0, from_a);
+            segment.t_ns = t_ns;
+            fill(&mut segment);
+            talk.tracker.segment(&segment);
+        };
+        pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
+        pass(10_000, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
+        pass(8_500_000, true, &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+        let (mut seq, mut t_ns) = (isn_a + 1, 9 * MS);
+        for clump in 0..clumps {
+            let segments = 7 + (clump * 5) % 4;
+            for place in 0..segments {
+                let at_ns = t_ns + place * 60_000 + (place * place * clump * 7919) % 40_000;
+                let last = place + 1 == segments;
+                pass(at_ns, true, &|s| {
+                    s.flags = if last { flags::ACK | flags::PSH } else { flags::ACK };
+                    (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1460, 1500);
+                });
+                seq += 1460;
+                pass(at_ns + 8_000, false, &|s| (s.seq, s.ack) = (isn_b + 1, seq));
+            }
+            t_ns += segments * 600_000;
+        }
+        let (connections, _) = talk.done();
+        let (limit, share) = mostly(&connections[0]);
+        assert!(limit == expected && share > 0.7, "{clumps}: {limit:?} {share}");
+    }
+}
+
 /// What an application writes long after the last ACK echoes it late, and passes at any time within a tick of its clock.
 #[test]
 fn neither_a_pause_nor_a_tick_is_a_round_trip() {

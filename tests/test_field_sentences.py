@@ -222,6 +222,22 @@ def test_a_full_link_of_one_connection_of_several_is_said_with_its_number() -> N
     assert alone.text.startswith("the link was full: 11.6 Mbit/s")
 
 
+def test_a_reader_that_stopped_once_is_not_slow() -> None:
+    """Its window of 13 kB was in flight for the rest of the time."""
+    one = entry(seconds=4.1, receiver_window=0.99, zero_windows=1, base=20.0, unique=1_500_000)
+    halves = {"toward_receiver": {"min_ms": 20.0}, "toward_sender": {"min_ms": 0.01}}
+    one |= {"max_window_bytes": 13_032, "rtt": {"median_ms": 21.7, **halves}, "goodput_bps": 2.9e6}
+    one["window_closures"] = {"count": 1, "longest_s": 1.39, "total_s": 1.39}
+    (said, *_) = sentences([one])
+    assert said.text.startswith(
+        "limited by the receiver, whose window is small and whose application once stopped reading, for "
+        "4.1 of 4.1 s (window: at most 13,032 bytes, closed once, for 1.39 s)"
+    )
+    one["bytes"]["unique"] = 300_000
+    (said, *_) = sentences([one])
+    assert "whose application read slowly" in said.text
+
+
 def test_a_window_that_the_payload_shows_to_fill_the_link_fills_it() -> None:
     """Where queues stood for less of the time: 9.65 of 10 Mbit/s of packets were brought all along."""
     facts = {"receiver_window": 0.9, "bandwidth": 0.1, "full": 0.62, "rate": 9.98e6}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from multitracer.diagnosis.field.facts import FILLED, FULL, Flow
 
-STALLED, SLOW, SMALL = "stalled", "slow", "small"
+STALLED, SLOW, SMALL, SMALL_STALLED = "stalled", "slow", "small", "small, stalled"
 
 STALL_S = 0.2
 """A window that was closed for this long at once, and for most of the time that it took, is a reader that
@@ -43,14 +43,19 @@ _MOSTLY = 0.5
 
 
 def reader_of(flow: Flow) -> str | None:
-    """What kept the window of one small: `STALLED`, `SLOW`, `SMALL`; None if that does not show."""
+    """What kept the window of one small: `STALLED`, `SLOW`, `SMALL`, or `SMALL_STALLED`.
+
+    None if that does not show. A reader that stopped once, and emptied its window at once for the rest of the
+    time, is not slow.
+    """
     held_s = flow.limits_s.get("receiver_window", 0.0)
     if flow.closures is not None and flow.closures[0] and held_s > 0:
         _, longest_s, closed_s = flow.closures
         if longest_s >= max(STALL_S, _MOSTLY * held_s):
             return STALLED
         if closed_s >= CLOSED * held_s:
-            return SLOW
+            once = longest_s >= max(STALL_S, _MOSTLY * closed_s)
+            return SMALL_STALLED if once and (window_used(flow, closed_s) or 0.0) >= EMPTIED else SLOW
     used = window_used(flow)
     if used is None or held_s < _MOSTLY * (flow.seconds or 0.0):
         return None
@@ -77,15 +82,16 @@ def common_reader(flows: Sequence[Flow]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def window_used(flow: Flow) -> float | None:
+def window_used(flow: Flow, closed_s: float = 0.0) -> float | None:
     """Part of the largest window that was in flight on average: goodput times RTT; None if unknown.
 
-    Where only the base RTT is known, at least so much was.
+    Where only the base RTT is known, at least so much was. Without `closed_s` in which it was closed.
     """
     rtt_ms = flow.base_rtt_ms if flow.rtt_ms is None else flow.rtt_ms
-    if rtt_ms is None or not flow.max_window_bytes or flow.busy_s <= 0:
+    open_s = flow.busy_s - closed_s
+    if rtt_ms is None or not flow.max_window_bytes or open_s <= 0:
         return None
-    return flow.unique_bytes / flow.busy_s * rtt_ms / 1e3 / flow.max_window_bytes
+    return flow.unique_bytes / open_s * rtt_ms / 1e3 / flow.max_window_bytes
 
 
 def window_fills_link(flow: Flow) -> bool:

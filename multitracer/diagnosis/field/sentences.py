@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, full
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
-from multitracer.diagnosis.field.receivers import BRIEF, SLOW, SMALL, STALLED, common_reader
+from multitracer.diagnosis.field.receivers import BRIEF, SLOW, SMALL, SMALL_STALLED, STALLED, common_reader
 from multitracer.diagnosis.field.turns import turn_words
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
@@ -83,12 +83,12 @@ def _receiver(group: Group) -> str:
     window = max(flow.max_window_bytes for flow in flows)
     rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
     most = f"at most {window:,} bytes" if window else ""
-    if kept_by == SMALL and rtt_ms is not None and window:
+    if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
     # It was full for less: that a sender waits for some more segments of room is inferred.
     said = f"{_RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
-    of_window = "window: " if kept_by in (SLOW, STALLED) else ""
+    of_window = "window: " if kept_by in (SLOW, STALLED, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
@@ -109,6 +109,7 @@ _RECEIVERS = {
     SMALL: "limited by the receiver's small window",
     SLOW: "limited by the receiver, whose application read slowly,",
     STALLED: "limited by the receiver, whose application stopped reading,",
+    SMALL_STALLED: "limited by the receiver, whose window is small and whose application once stopped reading,",
 }
 
 

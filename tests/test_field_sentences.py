@@ -230,7 +230,7 @@ def test_a_reader_that_stopped_once_is_not_slow() -> None:
     one["window_closures"] = {"count": 1, "longest_s": 1.39, "total_s": 1.39}
     (said, *_) = sentences([one])
     assert said.text.startswith(
-        "limited by the receiver, with a small window and an application that once stopped reading, for "
+        "limited by the receiver, with a small window and an application that stopped once, for "
         "4.1 of 4.1 s (window: at most 13,032 bytes, closed once, for 1.39 s)"
     )
     one["bytes"]["unique"] = 300_000

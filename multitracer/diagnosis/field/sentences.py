@@ -109,7 +109,7 @@ _RECEIVERS = {
     SMALL: "limited by the receiver's small window",
     SLOW: "limited by the receiver, whose application read slowly,",
     STALLED: "limited by the receiver, whose application stopped reading,",
-    SMALL_STALLED: "limited by the receiver, with a small window and an application that once stopped reading,",
+    SMALL_STALLED: "limited by the receiver, with a small window and an application that stopped once,",
 }
 
 

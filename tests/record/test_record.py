@@ -73,8 +73,10 @@ def test_every_drop_and_retransmission_is_named(tmp_path: Path) -> None:
     assert again["counted"] == again["events"]
     assert host["application"]["bytes_written"] == 3_000_000
     assert host["point"] == "snd"
-    # Of a full queue of 30 kB at 20 Mbit/s: up to 12 ms, and never more.
-    assert 0.001 < host["qdisc"]["median_s"] <= host["qdisc"]["max_s"] < 0.05
+    # It dropped, so it was full: 30 kB at 20 Mbit/s, less the 16 kB of a burst, is 5 ms, and all of it 12 ms.
+    # How long most waited depends on the host.
+    assert 0 < host["qdisc"]["median_s"] <= host["qdisc"]["max_s"] < 0.05
+    assert host["qdisc"]["max_s"] > 0.004
 
 
 def test_retransmissions_are_those_of_the_kernel(tmp_path: Path) -> None:

@@ -165,10 +165,16 @@ impl Sender {
         if t_ns - probe.t_ns > PROBE_ALONE_NS || self.last_in_ns.is_some_and(|in_ns| in_ns >= probe.t_ns) {
             return;
         }
+        self.was_no_probe(&probe, probe.probes);
+    }
+
+    /// New data was the application's: all is as before it, but for what is known of this host's probes.
+    fn was_no_probe(&mut self, probe: &NewProbe, probes: Option<bool>) {
         self.totals.new_data_probes = self.totals.new_data_probes.saturating_sub(1);
         self.probe_out = false;
         self.timer_start_ns = probe.timer_start_ns;
-        history.probes = probe.probes;
+        let history = self.history.get_or_insert_default();
+        (history.probes, history.new_probe) = (probes, None);
     }
 
     /// The first outstanding segment is sent again, nothing calls for it, and its timer would not have expired yet if new data
@@ -176,15 +182,11 @@ impl Sender {
     pub(super) fn doubt_probe_by_timer(&mut self, t_ns: i64, seq: i64) {
         let due_ns = self.rto.rto_us() * 100 * 9;
         let first = self.probe_out && self.state == State::Open && seq <= self.snd_una;
-        let Some(history) = self.history.as_mut().filter(|_| first) else { return };
-        let Some(probe) = history.new_probe else { return };
+        let history = self.history.as_ref().filter(|_| first);
+        let Some(probe) = history.and_then(|history| history.new_probe) else { return };
         let silent = self.last_in_ns.is_none_or(|in_ns| in_ns < probe.t_ns);
         if silent && t_ns - probe.t_ns < due_ns && t_ns - probe.timer_start_ns >= due_ns {
-            self.totals.new_data_probes = self.totals.new_data_probes.saturating_sub(1);
-            self.probe_out = false;
-            self.timer_start_ns = probe.timer_start_ns;
-            history.probes = probe.probes.or(Some(false));
-            history.new_probe = None;
+            self.was_no_probe(&probe, probe.probes.or(Some(false)));
         }
     }
 

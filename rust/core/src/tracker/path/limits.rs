@@ -182,8 +182,7 @@ impl Limits {
         // may be that no end of a write marks; without a link nobody knows whose they are.
         // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
         // Numbers that nothing else shows to be of such segments may be those of other connections of the host.
-        let never_came = sender.arrival_counts().upstream > 0 || sender.refused_by_numbers(acks) > 0;
-        if never_came && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
+        if sender.never_came(acks) && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
             let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
             spent[Wait::Application as usize] -= left_ns;
             spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);

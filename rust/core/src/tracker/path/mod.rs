@@ -219,20 +219,22 @@ impl Path {
     /// (RFC 6928), and it grows with each round trip. The rest waits in a queue that no round trip shows, if the
     /// network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
     fn thin(&self, rate: f64) -> bool {
+        self.in_flight(rate).is_some_and(|segments| segments < THIN)
+            && self.gaps.otherwise_share() < OTHERWISE
+    }
+
+    /// Segments that are in flight here at a rate, without a queue; `None` before anything measured that.
+    fn in_flight(&self, rate: f64) -> Option<f64> {
         let base_ns = self.halves.base_ns() as f64;
         let segment = self.payload as f64 / f64::from(self.segments.max(1));
-        base_ns > 0.0 && rate * base_ns / 1e9 < THIN * segment && self.gaps.otherwise_share() < OTHERWISE
+        (base_ns > 0.0 && segment > 0.0).then(|| rate * base_ns / 1e9 / segment)
     }
 
     /// Whether that rate was kept, with nothing lost, for so many round trips that any congestion window would have outgrown it: it
     /// gains about half a segment in each at the least (RFC 9438 section 4.3), and nothing else took much of the time.
     fn outlasts(&self, rate: f64) -> bool {
-        let base_ns = self.halves.base_ns() as f64;
-        let segment = self.payload as f64 / f64::from(self.segments.max(1));
-        let window = rate * base_ns / 1e9 / segment.max(1.0);
-        let rounds = self.series.span_ns() as f64 / base_ns.max(1.0);
-        base_ns > 0.0
-            && rounds >= OUTGROWN.0.max(OUTGROWN.1 * window)
+        let rounds = self.series.span_ns() as f64 / self.halves.base_ns().max(1) as f64;
+        self.in_flight(rate).is_some_and(|window| rounds >= OUTGROWN.0.max(OUTGROWN.1 * window))
             && !self.gaps.lost()
             && self.gaps.otherwise_share() < OTHERWISE
     }

@@ -78,7 +78,7 @@ impl PathReport {
             found.without_own_queue = observation.point == Some(Point::Sender)
                 && path.halves.beside_sender()
                 && path.halves.echoes == 0
-                && (connection.senders_at(direction).own_queue_refused(connection.senders_at(1 - direction))
+                && (connection.senders_at(direction).never_came(connection.senders_at(1 - direction))
                     || path.gaps.link_behind().is_some()
                     || bottleneck.is_some_and(|link| path.queues_before(&link, found)));
         }
@@ -102,8 +102,8 @@ impl Path {
 }
 
 impl Sender {
-    /// Whether its own queue refused segments: their first copies did not pass next to it, or their numbers did not.
-    fn own_queue_refused(&self, acks: &Sender) -> bool {
+    /// Whether segments of it never came by: lost before this point, or refused by its own queue, as numbers left out show.
+    pub(super) fn never_came(&self, acks: &Sender) -> bool {
         self.arrival_counts().upstream > 0 || self.refused_by_numbers(acks) > 0
     }
 }

@@ -144,13 +144,12 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
 
 /// Who brought on average what a link takes that others between the same hosts fill together had it alone, before or behind them.
 fn alone_on_a_full_link(flows: &[Flow], links: &mut [Option<Link>], group: &mut [usize]) {
-    for place in 0..flows.len() {
-        let flow = &flows[place];
-        let same = (0..flows.len()).find(|&other| links[other].is_some() && flows[other].hosts == flow.hosts);
-        let (None, Some((other, link))) = (links[place], same.and_then(|other| Some((other, links[other]?))))
-        else {
-            continue;
+    for (place, flow) in flows.iter().enumerate() {
+        let same = || {
+            flows.iter().zip(&*links).position(|(other, link)| link.is_some() && other.hosts == flow.hosts)
         };
+        let found = if links[place].is_none() { same() } else { None };
+        let Some((other, link)) = found.and_then(|other| Some((other, links[other]?))) else { continue };
         let share = flow.mean_rate / (link.bytes_per_s as f64).max(1.0);
         if share >= ALONE {
             links[place] = Some(Link { full_permille: (share.min(1.0) * 1000.0) as u32, fair: true, ..link });

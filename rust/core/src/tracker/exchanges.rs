@@ -26,6 +26,9 @@ pub struct Exchanges {
     held: [u32; 2],
     held_ns: [i64; 2],
     holding_ns: i64,
+    /// What of that followed a full segment, behind which no pause shows that nothing was left to send; and whether the last does.
+    behind_full_ns: [i64; 2],
+    behind_full: bool,
     /// One past the last segment of this run that was not full: Linux holds the next only until that is acknowledged (Minshall).
     short_end: Option<i64>,
 }
@@ -46,6 +49,8 @@ pub struct Waits {
     /// Of each direction, how many of its requests or responses Nagle's algorithm held the end of, and for how long,
     /// summed; none where that is seldom so.
     pub held: [(u32, i64); 2],
+    /// What of that time followed a full segment: it looks like time that the network took.
+    pub held_behind_full_ns: [i64; 2],
 }
 
 impl Exchanges {
@@ -68,11 +73,15 @@ impl Exchanges {
         if usize::from(self.last) == direction {
             let waits = !full && held(wait_ns, self.short_end.unwrap_or(self.end));
             self.holding_ns = if waits { wait_ns } else { 0 };
+            self.behind_full = self.short_end != Some(self.end);
         } else {
             if self.holding_ns > 0 {
                 let last = usize::from(self.last);
                 self.held[last] = self.held[last].saturating_add(1);
                 self.held_ns[last] = self.held_ns[last].saturating_add(self.holding_ns);
+                if self.behind_full {
+                    self.behind_full_ns[last] = self.behind_full_ns[last].saturating_add(self.holding_ns);
+                }
             }
             (self.holding_ns, self.short_end) = (0, None);
             let of_request = self.runs.is_multiple_of(2);
@@ -94,11 +103,15 @@ impl Exchanges {
             return None;
         }
         let [response_ns, request_ns] = self.waits_ns;
-        let held = [0, 1].map(|direction: usize| {
-            // Half of them: every other run is of that end.
-            let often = self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
-            if often { (self.held[direction], self.held_ns[direction]) } else { (0, 0) }
+        // Half of them: every other run is of that end.
+        let often =
+            |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
+        let held = [0, 1].map(|direction| match often(direction) {
+            true => (self.held[direction], self.held_ns[direction]),
+            false => (0, 0),
         });
+        let held_behind_full_ns =
+            [0, 1].map(|direction| if often(direction) { self.behind_full_ns[direction] } else { 0 });
         Some(Waits {
             count: follow.div_ceil(2),
             requests: self.runs.div_ceil(2),
@@ -106,6 +119,7 @@ impl Exchanges {
             request_ns,
             response_ns,
             held,
+            held_behind_full_ns,
         })
     }
 }
@@ -123,9 +137,12 @@ impl Fields for Exchanges {
             held,
             held_ns,
             holding_ns,
+            behind_full_ns,
+            behind_full,
             short_end,
         } = self;
         walk_over!(walk: runs, in_turn, first, waits_ns, last, &mut Time(last_ns), end, held, held_ns, holding_ns, short_end);
+        walk_over!(walk: behind_full_ns, behind_full);
     }
 }
 
@@ -171,8 +188,15 @@ mod tests {
         exchanges.send(1, 500, (exchanges.end, 90), FULL);
         // 10 after the first request, then 95 after each of four segments.
         let response_ns = 10 + 95 + 85;
-        let waits =
-            Waits { count: 3, requests: 3, client: 0, request_ns: 190, response_ns, held: [(0, 0); 2] };
+        let waits = Waits {
+            count: 3,
+            requests: 3,
+            client: 0,
+            request_ns: 190,
+            response_ns,
+            held: [(0, 0); 2],
+            held_behind_full_ns: [0; 2],
+        };
         assert_eq!(exchanges.waits(), Some(waits));
     }
 

@@ -11,7 +11,7 @@ use super::parts::Parts;
 use super::refused::{self, Refused};
 use super::schedule::{Kept, Schedule};
 use super::spacing::Spacing;
-use super::trains::{Delivered, Trains};
+use super::trains::{Delivered, Held, Trains};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
@@ -215,9 +215,10 @@ impl Gaps {
         una >= self.high
     }
 
-    /// Time that the receiver's window took so far.
-    pub fn window_ns(&self) -> i64 {
-        self.spent_ns[Wait::Window as usize]
+    /// Time that the receiver's window and the retransmission timer took so far.
+    pub fn held_ns(&self) -> Held {
+        let [window_ns, timer_ns] = [Wait::Window, Wait::Silence].map(|wait| self.spent_ns[wait as usize]);
+        Held { window_ns, timer_ns }
     }
 
     /// Whether a data segment follows the one before closely; its pause counts then.

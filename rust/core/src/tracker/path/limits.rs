@@ -122,7 +122,10 @@ impl Limits {
         let mut limits = Limits::default();
         let acks = connection.senders_at(1 - direction);
         match &sender.path {
-            Some(path) => limits.divide(path, link, sender, acks, span_ns),
+            Some(path) => {
+                let held_ns = connection.exchanges().map_or(0, |waits| waits.held_behind_full_ns[direction]);
+                limits.divide(path, link, (sender, acks), (span_ns, held_ns));
+            }
             None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
         }
         let opening_ns = opening_ns(connection, first_ns);
@@ -151,8 +154,18 @@ impl Limits {
         }
     }
 
-    fn divide(&mut self, path: &Path, link: Option<Link>, sender: &Sender, acks: &Sender, span_ns: i64) {
+    /// The time that it took from the first data on; `held_ns` of what the network seems to have taken, Nagle's algorithm held data.
+    fn divide(
+        &mut self,
+        path: &Path,
+        link: Option<Link>,
+        (sender, acks): (&Sender, &Sender),
+        (span_ns, held_ns): (i64, i64),
+    ) {
         let mut spent = path.gaps.spent_ns;
+        let held_ns = held_ns.min(spent[Wait::Network as usize]);
+        spent[Wait::Network as usize] -= held_ns;
+        spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(held_ns);
         if let Some(kept) = path.gaps.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             for (wait, ns) in kept.made_up_ns.into_iter().enumerate() {

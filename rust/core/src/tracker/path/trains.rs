@@ -35,8 +35,8 @@ pub(super) struct Trains {
     /// Without SACK: when the last ACK came, also one that brought nothing new, and the longest time in which none did.
     heard_ns: i64,
     silence_ns: i64,
-    /// Time of the receiver's window when it began, and how many round trips had been measured.
-    window_ns: i64,
+    /// Time of the receiver's window and of the retransmission timer when it began, and how many round trips had been measured.
+    held: Held,
     samples: u32,
     /// Whether SACK was agreed on.
     pub sack: bool,
@@ -69,7 +69,7 @@ impl Fields for Trains {
             behind_ns,
             heard_ns,
             silence_ns,
-            window_ns,
+            held,
             samples,
             sack,
             arrived,
@@ -86,7 +86,7 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, window_ns, samples, sack, arrived);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, sack, arrived);
         // Without a duplicate ACK, they follow from what advanced.
         let follow = (*last_ns, *longest_ns, *arrived, 0);
         let mut alike = *sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow;
@@ -98,6 +98,20 @@ impl Fields for Trains {
             (*heard_ns, *silence_ns, *acked, *duplicates) = if *sack { (0, 0, 0, 0) } else { follow };
         }
         walk_over!(walk: all_ns, queued_ns, even_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
+    }
+}
+
+/// Time in which the sender was held, by the receiver's window and by its retransmission timer in silence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    pub window_ns: i64,
+    pub timer_ns: i64,
+}
+
+impl Fields for Held {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Held { window_ns, timer_ns } = self;
+        walk_over!(walk: window_ns, timer_ns);
     }
 }
 
@@ -155,7 +169,7 @@ impl Trains {
         arrived: i64,
         unit: i64,
         halves: &Halves,
-        window_ns: i64,
+        held: Held,
     ) -> i64 {
         if !self.sack {
             self.silence_ns = self.silence_ns.max(t_ns - self.heard_ns);
@@ -167,7 +181,7 @@ impl Trains {
         }
         self.arrived = arrived;
         let Some(since_ns) = self.since_ns else {
-            self.start(t_ns, halves, window_ns);
+            self.start(t_ns, halves, held);
             // Before the first byte is the SYN.
             return if arrived == fresh { fresh - 1 } else { fresh };
         };
@@ -179,20 +193,20 @@ impl Trains {
         }
         self.last_ns = t_ns;
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
-            self.close(t_ns - since_ns, unit, halves, window_ns);
-            self.start(t_ns, halves, window_ns);
+            self.close(t_ns - since_ns, unit, halves, held);
+            self.start(t_ns, halves, held);
         }
         fresh
     }
 
-    fn start(&mut self, t_ns: i64, halves: &Halves, window_ns: i64) {
+    fn start(&mut self, t_ns: i64, halves: &Halves, held: Held) {
         self.samples = halves.samples();
-        (self.since_ns, self.last_ns, self.window_ns) = (Some(t_ns), t_ns, window_ns);
+        (self.since_ns, self.last_ns, self.held) = (Some(t_ns), t_ns, held);
         (self.bytes, self.acks, self.longest_ns, self.silence_ns) = (0, 0, 0, 0);
     }
 
     #[inline(never)]
-    fn close(&mut self, took_ns: i64, unit: i64, halves: &Halves, window_ns: i64) {
+    fn close(&mut self, took_ns: i64, unit: i64, halves: &Halves, held: Held) {
         if took_ns <= 0 {
             return;
         }
@@ -217,8 +231,10 @@ impl Trains {
         let segment_ns = share(took_ns, unit, self.bytes.max(1));
         let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
         let even = self.longest_ns / 2 <= took_ns / 5 && !small_window && !paced;
-        let window_ns = (window_ns - self.window_ns).clamp(0, took_ns);
-        self.all_ns = self.all_ns.saturating_add(took_ns);
+        let window_ns = (held.window_ns - self.held.window_ns).clamp(0, took_ns);
+        // What the timer took is no time of the network.
+        let timer_ns = (held.timer_ns - self.held.timer_ns).clamp(0, took_ns - window_ns);
+        self.all_ns = self.all_ns.saturating_add(took_ns - timer_ns);
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
         self.bytes_all = self.bytes_all.saturating_add(self.bytes);
         if even {
@@ -424,7 +440,7 @@ mod tests {
             .map(|&(after_ms, acked, duplicates)| {
                 t_ns += after_ms * MS;
                 let arrived = trains.arrived_by(acked, duplicates, UNIT, 1_000_000);
-                trains.acknowledge(t_ns, arrived, UNIT, halves, 0)
+                trains.acknowledge(t_ns, arrived, UNIT, halves, Held::default())
             })
             .sum()
     }

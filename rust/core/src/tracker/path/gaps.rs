@@ -340,7 +340,11 @@ impl Gaps {
             self.writes.lost(high);
             let window_ns = opened_ns.unwrap_or(t_ns) - before_ns;
             self.parts.recovers(window_ns, high, self.spent_ns[Wait::Network as usize], trains.delivered());
-            self.spend(if gap_ns < SILENCE_NS { Wait::Recovery } else { Wait::Silence }, gap_ns);
+            // While ACKs come, no timer is what it waits for.
+            let silent_ns = gap_ns.min(t_ns.saturating_sub(prompted_ns));
+            let timed_ns = if silent_ns < SILENCE_NS { 0 } else { silent_ns };
+            self.spend(Wait::Silence, timed_ns);
+            self.spend(Wait::Recovery, gap_ns - timed_ns);
             return false;
         }
         let full = |length: i64, pushed: bool| length == unit && pushed;

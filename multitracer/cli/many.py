@@ -12,6 +12,7 @@ from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
 from multitracer.model.derived import Derived
 from multitracer.output.digest import digest, dominating
+from multitracer.output.rtt import restrictions
 
 Object = Mapping[str, Any]
 
@@ -47,13 +48,12 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     points = {one["point"] for one in (found[:1] if large else found)}
     line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
-    # Those that were lost before a capture that is not the sender's are not in it.
+    # Those that were lost before a capture that is not the sender's are not in it; what its own queue refused is in none.
     seen = points == {"snd"}
-    least = "" if seen or not summary["retransmissions"]["total"] else "at least "
+    missing = not seen or summary["possible"] > 0
+    least = "at least " if missing and summary["retransmissions"]["total"] else ""
     line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}")
-    timeouts = words.timeouts_from(
-        summary["timeouts"], summary["retransmissions"], points, missing=bool(least)
-    )
+    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points, missing=missing)
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)
@@ -118,5 +118,15 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
     for row in rows:
         shown.add_row(*row)
     console.print(shown)
+    if note := _rtt_note([found[place] for place in places]):
+        console.print(Text(note, "dim"))
     if of > len(places):
         console.print(Text(f"... and {of - len(places):,} more", "dim"))
+
+
+def _rtt_note(listed: Sequence[Object]) -> str:
+    """What the RTTs of a table are not of; empty if of all."""
+    said = [restrictions(one) for one in listed]
+    notes = sorted({note for note in said if note})
+    some = "" if all(said) else " of some"
+    return f"RTT:{some} {'; '.join(notes)}" if notes else ""

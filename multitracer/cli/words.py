@@ -163,8 +163,7 @@ def timeouts(connection: Object) -> str:
         return "unknown: only one direction was captured"
     missing = _some_missing(connection)
     points = [known_point(connection)]
-    said = timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
-    return "none for certain" if _possible(connection) and said.startswith("no timeouts") else said
+    return timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
 
 
 def timeouts_from(
@@ -182,10 +181,12 @@ def timeouts_from(
         Whether retransmissions may have been made that no capture shows.
     """
     there = all(point == "snd" for point in points)
-    inferred = max(0, again["timeout"] - counts["total"]) if again.get("inferred") or not there else 0
+    inferred = max(0, again["timeout"] - counts["total"])
     total = counts["total"] + inferred
     if not total and not there:
         return "none seen; only a capture at the sender shows all of them"
+    if not total and missing:
+        return "none for certain"
     least = "at least " if missing and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
     return f"{least}{_timeouts(total, '' if there else ' by inference', _of_each_verdict(counts) + parts)}"
@@ -280,7 +281,7 @@ def limits(connection: Object) -> str:
 
     Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
     Nor is the pace of a reader that of a link. For how much of all the time the receiver's window had no room
-    during loss recovery, or had room while the sender paced itself, stands beside the shares.
+    during loss recovery, or had room while the sender waited, stands beside the shares.
     """
     found, facts = connection.get("limits"), flow(connection)
     if not found or facts is None:
@@ -297,7 +298,7 @@ def limits(connection: Object) -> str:
     ]
     full = f"; receiver window full during recovery: {also:.0%}" if also >= _SOME else ""
     paced = facts.window_paced_s / seconds
-    full += f"; receiver window with room, sender paced: {paced:.0%}" if paced >= _SOME else ""
+    full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
 
 

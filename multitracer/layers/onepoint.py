@@ -18,8 +18,9 @@ from multitracer.model.timeline import Connection, Timeline
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 """Limits that the kernel's counters do not tell apart."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
+_OF_APPLICATION = ("application_nagle", "application_behind")
 _PARTS = (
-    "application_nagle",
+    *_OF_APPLICATION,
     "congestion_window_before_loss",
     "congestion_window_after_data",
     "loss_recovery_before_data",
@@ -118,7 +119,7 @@ def kernel_limits(
     Returns
     -------
     dict or None
-        As ``limits`` of a connection (docs/json.md): shares that sum to 1, four that are parts of others,
+        As ``limits`` of a connection (docs/json.md): shares that sum to 1, some that are parts of others,
         ``seconds``, ``writes_bps`` and ``method``.
     """
     if not m.rows("tcp_states"):
@@ -180,7 +181,8 @@ def kernel_limits(
         for name in ("congestion_window_before_loss", "congestion_window_after_data"):
             parts[name] = round(of_inferred * inferred[name], 6)
     if inferred:
-        parts["application_nagle"] = min(inferred["application_nagle"], shares["application"])
+        for name in _OF_APPLICATION:
+            parts[name] = min(inferred[name], shares["application"])
     others = {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
     return shares | parts | others
 

@@ -27,7 +27,8 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
         ``open``, ``unanswered``, ``refused``), ``without_handshake`` of what was open; ``limits``: by the
         limit that held the sender for longest, the ``connections`` with data and their ``bytes``;
-        ``repeating``, those that sent anything again or waited for a timer; places of the ``worst`` of them
+        ``repeating``, those that sent anything again or waited for a timer; ``possible``, segments in order
+        that may be retransmissions; places of the ``worst`` of them
         (most timeouts, then most segments sent again),
         and of the ``largest`` (most bytes).
     """
@@ -53,6 +54,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         ),
         "limits": _limits(connections),
         "repeating": len(repeating),
+        "possible": sum((one.get("losses") or {}).get("possible") or 0 for one in connections),
         "worst": [place for *_, place in sorted(repeating)[:most]],
         "largest": [place for _, place in sorted(sending)[:most]],
     }

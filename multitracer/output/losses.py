@@ -127,6 +127,6 @@ def needless_prefix(*, certain: bool, divided: bool) -> str:
     str
         With a space behind it, or empty.
     """
-    if divided:
-        return "about "
-    return "" if certain else "at least "
+    if not certain:
+        return "at least "
+    return "about " if divided else ""

@@ -49,6 +49,15 @@ def known_point(entry: Mapping[str, Any]) -> str | None:
     return None if guessed else entry["point"]
 
 
+def hides_queues(entry: Mapping[str, Any]) -> bool:
+    """Whether a queue of the path would add to no RTT that this capture of an entry shows.
+
+    It is before the capture, and no timestamps say how long data took to get here.
+    """
+    whole = path_rtt(entry)
+    return not beside_sender(entry) and not entry["timestamps"] and (whole is None or whole.median is None)
+
+
 HOST_MS = 1.0
 """A host answers itself within this, at its best."""
 

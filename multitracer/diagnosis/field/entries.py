@@ -5,7 +5,14 @@ from __future__ import annotations
 from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
-from multitracer.output.rtt import HOST_MS, base_at_most, outside_recovery, shown_queue, without_own_queue
+from multitracer.output.rtt import (
+    HOST_MS,
+    base_at_most,
+    hides_queues,
+    outside_recovery,
+    shown_queue,
+    without_own_queue,
+)
 
 
 def flow(
@@ -91,6 +98,7 @@ def flow(
         possible=losses.get("possible") or 0,
         writes_bps=limits.get("writes_bps"),
         before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
+        behind_s=(limits.get("application_behind") or 0.0) * (seconds or 0.0),
         nagle_s=(limits.get("application_nagle") or 0.0) * (seconds or 0.0),
         before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
         after_data_s=(limits.get("congestion_window_after_data") or 0.0) * (seconds or 0.0),
@@ -106,6 +114,7 @@ def flow(
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
         seldom_timed=outside_recovery(entry),
         queues_before=bool(without_own_queue(entry)),
+        link_hidden=not bottleneck.get("rate_bps") and hides_queues(entry),
     )
 
 

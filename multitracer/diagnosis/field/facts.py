@@ -141,6 +141,8 @@ class Flow:
         Segments in order that may be retransmissions (`losses.possible`).
     writes_bps : float or None
         Rate at which the application wrote by its own clock, where its writes show one.
+    behind_s : float
+        Of its time, what data that it had written had to wait before TCP caught up.
     acks_lost : int or None
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
@@ -151,6 +153,8 @@ class Flow:
         What to say of its queueing delay, where most of its data measured no RTT.
     queues_before : bool
         Whether its data waited in the sender's own queue before the capture, which no RTT shows.
+    link_hidden : bool
+        Whether a full link before the capture may not show: no rate does, and no timestamps show a queue.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float
@@ -172,7 +176,7 @@ class Flow:
     before_loss_s, after_data_s, window_in_recovery_s, window_paced_s : float
         Of the seconds of the congestion window, those before the first loss showed, and those after the last
         data segment; of loss recovery, those in which the receiver's window had no room either; of that
-        window, those in which it had room, and the sender paced itself.
+        window, those in which it had room: the sender waited for more of it, or paced itself.
     link_known : bool
         Whether what several brought together shows the rate of a full link: `full_share` then is of the
         time in which that was reached, by however many.
@@ -227,12 +231,14 @@ class Flow:
     refused: int = 0
     possible: int = 0
     writes_bps: float | None = None
+    behind_s: float = 0.0
     acks_lost: int | None = None
     acks: int = 0
     without_sack: bool = False
     unacked_timeouts: int = 0
     seldom_timed: str = ""
     queues_before: bool = False
+    link_hidden: bool = False
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
     silences_s: tuple[float, ...] = ()

@@ -96,6 +96,8 @@ def loss(group: Group) -> str:
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
+    if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
+        said += "; whether the link was full does not show here without timestamps"
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
     one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
     return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said

@@ -92,14 +92,17 @@ def _receiver(group: Group) -> str:
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
-        said += f"; in {duration(paced_s)} of it the window had room, and the sender paced its segments"
+        said += (
+            f"; in {duration(paced_s)} of it the window had room, and the sender waited for more of it or "
+            "paced its segments"
+        )
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
 
 PACED = 0.05
-"""From this part of the time of a receiver's window on, that in which the sender paced itself is said."""
+"""From this part of the time of a receiver's window on, that in which the sender waited though it had room is said."""
 
 _PROVEN = 0.9
 """Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
@@ -138,9 +141,15 @@ def _application(group: Group) -> str:
     turns = turn_words(group.flows[0]) if len(group.flows) == 1 else ""
     pace_bps = group.flows[0].writes_bps if len(group.flows) == 1 else None
     if pace_bps is not None and not turns:
+        behind_s = group.flows[0].behind_s
+        kept = (
+            f"TCP fell behind for at most {duration(behind_s)} of that and caught up"
+            if behind_s >= BRIEF * group.seconds
+            else "TCP kept up with it"
+        )
         return (
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
-            f"{of_all(group)}, and TCP kept up with it"
+            f"{of_all(group)}, and {kept}"
         )
     return (
         f"limited by the application: it gave TCP nothing to send for {time_of(group)}{of_all(group)}{turns}"

@@ -1,6 +1,6 @@
 //! What many connections come to together, and which of them to look at first.
 
-use crate::summary::{Closed, retransmissions};
+use crate::summary::{self, Closed, retransmissions};
 use crate::threads;
 use crate::tracker::{CAUSES, Connection, ConnectionStore, Limit, Limits};
 use std::num::NonZero;
@@ -27,6 +27,8 @@ pub struct Digest {
     pub without_handshake: u64,
     /// Those that sent anything again.
     pub repeating: u64,
+    /// Segments in order that may be retransmissions.
+    pub possible: u64,
     /// Those that carried data, by the limit that held their sender for longest: how many, and bytes sent at least once.
     pub limits: [[u64; 2]; Limit::COUNT],
     /// The worst of them: most timeouts, then most segments sent again.
@@ -77,6 +79,7 @@ impl Digest {
             closed,
             without_handshake,
             repeating,
+            possible,
             limits,
             worst: _,
             largest: _,
@@ -91,6 +94,7 @@ impl Digest {
         add(self.limits.as_flattened_mut(), limits.as_flattened());
         self.without_handshake += without_handshake;
         self.repeating += repeating;
+        self.possible += possible;
     }
 
     /// Its timeouts, segments sent again, and bytes sent at least once.
@@ -107,6 +111,7 @@ impl Digest {
         self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         self.closed[Closed::of(connection) as usize] += 1;
         self.without_handshake += u64::from(connection.misses_handshake());
+        self.possible += summary::possible(connection, direction);
         let again = retransmissions(&again_by_cause);
         if sent.data_bytes > 0 {
             let limit =

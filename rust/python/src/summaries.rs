@@ -152,6 +152,7 @@ impl Summaries {
         d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;
         d.set_item("without_handshake", found.without_handshake)?;
         d.set_item("repeating", found.repeating)?;
+        d.set_item("possible", found.possible)?;
         let limits = PyDict::new(py);
         for (name, [connections, bytes]) in Limit::NAMES.into_iter().zip(found.limits) {
             limits.set_item(name, counts(py, &["connections", "bytes"], &[connections, bytes])?)?;

@@ -98,6 +98,7 @@ fn push_limits(out: &mut String, limits: &Limits) {
     push_rounded(out, limits.total_ns() / 1e9, 6);
     for (name, ns) in [
         (",\n        \"application_nagle\": ", limits.nagle_ns),
+        (",\n        \"application_behind\": ", limits.behind_ns),
         (",\n        \"congestion_window_before_loss\": ", limits.before_loss_ns),
         (",\n        \"congestion_window_after_data\": ", limits.after_data_ns),
         (",\n        \"loss_recovery_before_data\": ", limits.before_data_ns),

@@ -104,8 +104,7 @@ impl Exchanges {
         }
         let [response_ns, request_ns] = self.waits_ns;
         // Half of them: every other run is of that end.
-        let often =
-            |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
+        let often = |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
         let held = [0, 1].map(|direction| match often(direction) {
             true => (self.held[direction], self.held_ns[direction]),
             false => (0, 0),

@@ -2,6 +2,7 @@
 
 use super::gaps::SILENCE_NS;
 use super::report::{full_link, handshake_ns, mean_rate};
+use super::steady::MOST;
 use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::outcome::Cause;
@@ -86,6 +87,8 @@ pub struct Limits {
     pub nagle_ns: f64,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
+    /// Of the application's time, what it had written data that had to wait, which TCP made up for.
+    pub behind_ns: f64,
     /// Of the congestion window's time, what had passed before the first loss showed: that did not make it small.
     pub before_loss_ns: f64,
     /// Of the congestion window's time, what was after the last data segment: only its ACK was awaited.
@@ -135,8 +138,7 @@ impl Limits {
         limits.before_data_ns = unseen_ns.max(unanswered_ns) as f64;
         limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
-            let rate = path.trains.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
-            limits.leave_to_application(rate, mean_rate(sender));
+            limits.leave_to_application(path.trains.constant_rate(), link, mean_rate(sender));
         }
         let held_ns = connection.exchanges().map_or(0, |waits| waits.held[direction].1);
         limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
@@ -168,6 +170,7 @@ impl Limits {
         spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(held_ns);
         if let Some(kept) = path.gaps.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
+            self.behind_ns = kept.behind_ns as f64;
             for (wait, ns) in kept.made_up_ns.into_iter().enumerate() {
                 let ns = ns.min(spent[wait]);
                 spent[wait] -= ns;
@@ -281,10 +284,13 @@ impl Limits {
 
     /// A link that was full between the pauses of the application would have brought less in all than its rate for the
     /// whole time: a constant rate of which the mean over these pauses lacks less than half of them is the pace of the application.
-    fn leave_to_application(&mut self, rate: Option<f64>, mean_rate: f64) {
+    /// Data that mostly comes at one rate cannot be a link's if the application paused for more than what is left.
+    fn leave_to_application(&mut self, constant_rate: Option<f64>, link: Option<Link>, mean_rate: f64) {
         let paused = self.ns[Limit::Application as usize] / self.total_ns();
+        let rates = [constant_rate, link.map(|link| link.bytes_per_s as f64)];
         let pace = |rate: f64| rate * (1.0 - paused.min(SOME) / 2.0) <= mean_rate;
-        if paused >= PAUSED && rate.is_some_and(pace) {
+        let paces = paused >= PAUSED && rates.into_iter().flatten().any(pace);
+        if paces || link.is_some() && paused > 1.0 - MOST {
             self.ns[Limit::Application as usize] += std::mem::take(&mut self.ns[Limit::Bandwidth as usize]);
             (self.full_ns, self.paced) = (None, true);
         }
@@ -425,7 +431,7 @@ mod tests {
     fn a_constant_rate_that_is_the_mean_over_pauses_is_the_application_s() {
         for (seconds, mean_rate) in [(5.0, 0.95e6), (1.6, 0.93e6)] {
             let mut limits = paused(seconds);
-            limits.leave_to_application(Some(1e6), mean_rate);
+            limits.leave_to_application(Some(1e6), None, mean_rate);
             assert_eq!(limits.ns[Limit::Application as usize], 10e9);
             assert_eq!(
                 (limits.ns[Limit::Bandwidth as usize], limits.full_ns, limits.paced),
@@ -440,7 +446,7 @@ mod tests {
             [(5.0, Some(1e6), 0.5e6), (1.6, Some(1e6), 0.84e6), (0.9, Some(1e6), 0.99e6), (5.0, None, 0.95e6)]
         {
             let mut limits = paused(seconds);
-            limits.leave_to_application(rate, mean_rate);
+            limits.leave_to_application(rate, None, mean_rate);
             assert_eq!(limits, paused(seconds));
         }
     }

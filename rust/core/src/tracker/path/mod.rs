@@ -195,7 +195,7 @@ impl Path {
     fn full_link(&self, refused: bool) -> Option<Link> {
         self.link
             .or_else(|| {
-                let link = steady::steady_rate(&self.series)?;
+                let link = steady::steady_rate(&self.series, self.segment())?;
                 let rate = (link.bytes_per_s as f64).max(1.0);
                 let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
                 let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
@@ -223,10 +223,15 @@ impl Path {
             && self.gaps.otherwise_share() < OTHERWISE
     }
 
+    /// Payload of its segments, on average.
+    fn segment(&self) -> f64 {
+        self.payload as f64 / f64::from(self.segments.max(1))
+    }
+
     /// Segments that are in flight here at a rate, without a queue; `None` before anything measured that.
     fn in_flight(&self, rate: f64) -> Option<f64> {
         let base_ns = self.halves.base_ns() as f64;
-        let segment = self.payload as f64 / f64::from(self.segments.max(1));
+        let segment = self.segment();
         (base_ns > 0.0 && segment > 0.0).then(|| rate * base_ns / 1e9 / segment)
     }
 

@@ -18,6 +18,8 @@ const STEPS: usize = 5;
 const USUAL: f64 = 0.1;
 /// A step may be late by this part of what the network took longer than usual: who waits for the network is late by all.
 const LATE: f64 = 0.15;
+/// Who never waits for a write for so many times what the network usually takes between two is behind.
+const BEHIND: i64 = 3;
 /// The first data and the last may be off by this part of what the network's time varies.
 const ENDS: f64 = 0.35;
 
@@ -78,6 +80,18 @@ pub(super) struct Kept {
     pub bytes_per_s: f64,
     /// By [`Wait`].
     pub made_up_ns: [i64; Wait::COUNT],
+    /// What of that is longer than from write to write usually: written data had to wait, and was sent later.
+    pub behind_ns: i64,
+}
+
+/// Of an application that writes by its own clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pace {
+    /// Nanoseconds a byte, and how far a step from write to write may be from that.
+    ns: f64,
+    within_ns: f64,
+    /// What the sender usually waits for something else between two.
+    usual_ns: i64,
 }
 
 impl Schedule {
@@ -120,7 +134,7 @@ impl Schedule {
     /// the sender waited for something else. All of `spent_ns`, if the last data, which `end` has the time and the end of,
     /// came no later than its pace wants; and from the first data on, if that began it.
     pub fn kept(&self, end: (i64, i64), spent_ns: &[i64; Wait::COUNT]) -> Option<Kept> {
-        let (pace_ns, within_ns) = self.pace()?;
+        let Pace { ns: pace_ns, within_ns, usual_ns } = self.pace()?;
         let (write, last) = self.writes.first().zip(self.last)?;
         let begun = self.first.is_some_and(|first| {
             let wanted_ns = pace_ns * write.from.saturating_sub(first.from) as f64;
@@ -136,12 +150,18 @@ impl Schedule {
         {
             *ns = until_ns[wait].saturating_sub(before_ns[wait]).max(0);
         }
-        Some(Kept { bytes_per_s: 1e9 / pace_ns, made_up_ns })
+        let opened_ns = if begun { write.busy_ns } else { 0 };
+        let steps_ns = self.writes.windows(2).map(|step| step[1].busy_ns.saturating_sub(step[0].busy_ns));
+        let behind_ns = steps_ns
+            .chain([opened_ns])
+            .filter(|&busy_ns| busy_ns > usual_ns.saturating_mul(BEHIND))
+            .fold(0, |sum: i64, busy_ns| sum.saturating_add(busy_ns - usual_ns));
+        let made_ns = made_up_ns.iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+        Some(Kept { bytes_per_s: 1e9 / pace_ns, made_up_ns, behind_ns: behind_ns.min(made_ns) })
     }
 
-    /// Nanoseconds a byte, if the steps keep to that however much the network's part of them varies, and how far a step may be
-    /// from it.
-    fn pace(&self) -> Option<(f64, f64)> {
+    /// If the steps keep to it however much the network's part of them varies.
+    fn pace(&self) -> Option<Pace> {
         let (first, last) = self.writes.first().zip(self.last)?;
         let (bytes, took_ns) =
             (last.from.saturating_sub(first.from) as f64, last.t_ns.saturating_sub(first.t_ns) as f64);
@@ -174,7 +194,7 @@ impl Schedule {
         missed_ns.sort_unstable_by(f64::total_cmp);
         let varied_ns = variance.sqrt();
         let keeps = missed_ns[missed_ns.len() / 2] < USUAL * varied_ns && together.abs() <= LATE * variance;
-        keeps.then_some((pace_ns, ENDS * varied_ns))
+        keeps.then_some(Pace { ns: pace_ns, within_ns: ENDS * varied_ns, usual_ns: middle_ns as i64 })
     }
 }
 

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 /// Bins that are looked at, at least.
 const FEW: usize = 10;
-/// A bin should hold so many bytes, or one packet more or less would be a change.
-const ENOUGH: u64 = 24_000;
+/// A bin should hold so many packets, or one more or less would be a change.
+const PACKETS: f64 = 16.0;
 /// Bins within this part of the usual one are alike...
 const ALIKE: f64 = 0.1;
 /// ...and so many of all have to be.
-const MOST: f64 = 0.6;
+pub(super) const MOST: f64 = 0.6;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
 /// No link carries more than its rate: of few bins, wide enough that jitter and a queue behind a pause are no matter, none
@@ -22,14 +22,15 @@ const RARE: usize = 20;
 /// So many are enough for that.
 const WIDE: usize = 8;
 
-/// The link that this one fills alone, by its rate; `None` if that changes.
-pub(super) fn steady_rate(series: &Series) -> Option<Link> {
+/// The link that this one fills alone with packets of so many bytes, by its rate; `None` if that changes.
+pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
+    let enough = (PACKETS * packet) as u64;
     let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
         let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
         let carried = carried(sum(&arrived), sum(&passed));
         for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
-            if let Some(link) = judge(&bytes, series.width).map(|link| link.of(part))
+            if let Some(link) = judge(&bytes, series.width, enough).map(|link| link.of(part))
                 && !exceeded(&series, link.bytes_per_s)
             {
                 return Some(link);
@@ -53,13 +54,13 @@ fn exceeded(series: &Series, bytes_per_s: u64) -> bool {
 }
 
 /// Bytes of each bin throughout which it was there.
-fn judge(bytes: &[u64], width: u32) -> Option<Link> {
+fn judge(bytes: &[u64], width: u32, enough: u64) -> Option<Link> {
     let mut sorted = bytes.to_vec();
     sorted.sort_unstable();
     let usual = sorted[sorted.len() / 2];
     let near = |bytes: &&u64| bytes.abs_diff(usual) as f64 <= ALIKE * usual as f64;
     let alike: Vec<u64> = bytes.iter().filter(near).copied().collect();
-    if usual < ENOUGH || alike.len() < FEW || (alike.len() as f64) < MOST * bytes.len() as f64 {
+    if usual < enough || alike.len() < FEW || (alike.len() as f64) < MOST * bytes.len() as f64 {
         return None;
     }
     let third = alike.len() / 3;
@@ -95,7 +96,7 @@ mod tests {
         /// What comes at one rate, however its segments fall into the bins, comes at that rate.
         #[test]
         fn one_rate(jitter in prop::collection::vec(-1500i64..1500, 40..60)) {
-            let found = steady_rate(&series(&jitter.iter().map(|more| 50_000 + more).collect::<Vec<_>>()));
+            let found = steady_rate(&series(&jitter.iter().map(|more| 50_000 + more).collect::<Vec<_>>(), 1500.0));
             let link = found.expect("it is steady");
             let rate = 50_000.0 / (1u64 << 20) as f64 * 1e9;
             prop_assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.02);
@@ -106,7 +107,7 @@ mod tests {
         #[test]
         fn growing(percent in 6i64..200, start in 30_000i64..100_000) {
             let bytes: Vec<i64> = (0..50).map(|at| start + start * percent * at / 5000).collect();
-            prop_assert!(steady_rate(&series(&bytes)).is_none());
+            prop_assert!(steady_rate(&series(&bytes), 1500.0).is_none());
         }
 
         /// Any series: no panic, and a share that is one.
@@ -114,7 +115,7 @@ mod tests {
         fn any_series(steps in prop::collection::vec((any::<i64>(), 0i64..1 << 50), 0..80)) {
             let mut all = Series::default();
             steps.into_iter().for_each(|(t_ns, bytes)| all.add(t_ns, bytes, 0, bytes as u64));
-            prop_assert!(steady_rate(&all).is_none_or(|link| link.full_permille <= 1000));
+            prop_assert!(steady_rate(&all, 1500.0).is_none_or(|link| link.full_permille <= 1000));
         }
     }
 
@@ -122,19 +123,19 @@ mod tests {
     #[test]
     fn a_rate_that_was_exceeded_is_no_link_s() {
         let mut bytes = vec![60_000; 64];
-        assert!(steady_rate(&series(&bytes)).is_some());
+        assert!(steady_rate(&series(&bytes), 1500.0).is_some());
         bytes[4..12].fill(80_000);
-        assert!(steady_rate(&series(&bytes)).is_none());
+        assert!(steady_rate(&series(&bytes), 1500.0).is_none());
         // What a pause of the path had gathered comes at once behind it.
         bytes[4..12].fill(60_000);
         (bytes[20], bytes[21]) = (0, 120_000);
-        assert!(steady_rate(&series(&bytes)).is_some());
+        assert!(steady_rate(&series(&bytes), 1500.0).is_some());
     }
 
     #[test]
     fn a_pause_is_not_full() {
         let bytes: Vec<i64> = (0..50).map(|at| if (20..30).contains(&at) { 0 } else { 60_000 }).collect();
-        let link = steady_rate(&series(&bytes)).expect("it is steady but for that");
+        let link = steady_rate(&series(&bytes), 1500.0).expect("it is steady but for that");
         assert!((780..=810).contains(&link.full_permille), "{}", link.full_permille);
     }
 }

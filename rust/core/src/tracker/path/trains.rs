@@ -163,14 +163,7 @@ impl Trains {
 
     /// An ACK passes, and all that has arrived by it; how much of that is new. `unit` is the payload of a full segment.
     #[inline(always)]
-    pub fn acknowledge(
-        &mut self,
-        t_ns: i64,
-        arrived: i64,
-        unit: i64,
-        halves: &Halves,
-        held: Held,
-    ) -> i64 {
+    pub fn acknowledge(&mut self, t_ns: i64, arrived: i64, unit: i64, halves: &Halves, held: Held) -> i64 {
         if !self.sack {
             self.silence_ns = self.silence_ns.max(t_ns - self.heard_ns);
             self.heard_ns = t_ns;

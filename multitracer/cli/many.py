@@ -48,7 +48,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     points = {one["point"] for one in (found[:1] if large else found)}
     line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
-    # Those that were lost before a capture that is not the sender's are not in it; what its own queue refused is in none.
+    # A capture away from the sender lacks what was lost before it; each lacks what the sender's own queue refused.
     seen = points == {"snd"}
     missing = not seen or summary["possible"] > 0
     least = "at least " if missing and summary["retransmissions"]["total"] else ""

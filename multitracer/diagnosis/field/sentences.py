@@ -102,7 +102,7 @@ def _receiver(group: Group) -> str:
 
 
 PACED = 0.05
-"""From this part of the time of a receiver's window on, that in which the sender waited though it had room is said."""
+"""From this part of the time of a receiver's window on, it is said that it had room."""
 
 _PROVEN = 0.9
 """Of stalls of which less of the silence is proven it is said that they lasted for that at least."""

@@ -48,7 +48,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     points = {one["point"] for one in (found[:1] if large else found)}
     line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
-    # A capture away from the sender lacks what was lost before it; each lacks what the sender's own queue refused.
+    # A capture away from the sender lacks what was lost before it; all lack what the sender's queue refused.
     seen = points == {"snd"}
     missing = not seen or summary["possible"] > 0
     least = "at least " if missing and summary["retransmissions"]["total"] else ""

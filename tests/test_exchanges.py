@@ -128,6 +128,9 @@ def test_what_nagle_held(tmp_path: Path, tail_ms: float, held: bool) -> None:
     assert exchanges["requests_held_s"] == pytest.approx(9 * tail_ms / 1e3 if held else 0.0)
     held_s = exchanges["requests_held_s"]
     assert limits["application_nagle"] == pytest.approx(held_s / limits["seconds"], abs=1e-4)
+    # No congestion window did: what was held behind full segments is the application's time, too.
+    assert limits["application"] > 0.9
+    assert limits["congestion_window"] < 0.08
     said = " ".join(one["text"] for one in contract["diagnosis"])
     words = "Nagle's algorithm held the end of at least 9 requests"
     assert ("until what was before it was acknowledged, 360 ms in all" in said) == held

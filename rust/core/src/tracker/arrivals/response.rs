@@ -146,6 +146,11 @@ impl Sender {
         }
         let (Some(loop_ns), Some(books)) = (self.loop_ns(peer), &mut self.books) else { return };
         let responses = &mut books.responses;
+        // Numbers that count say what was sent first; the copy may have been lost in its turn.
+        if self.ids.counts() {
+            responses.awaited.clear();
+            return;
+        }
         while let Some(filled) = responses.awaited.front()
             && t_ns - filled.called_ns > loop_ns.saturating_mul(PATIENCE)
         {

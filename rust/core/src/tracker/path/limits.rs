@@ -440,6 +440,17 @@ mod tests {
         }
     }
 
+    /// Most of what came had one rate, and nothing came for half of the time: no link has such a mean.
+    #[test]
+    fn a_steady_rate_beside_longer_pauses_is_the_application_s() {
+        let link = Some(Link { bytes_per_s: 1_000_000, full_permille: 600, fair: false });
+        for (seconds, application) in [(5.0, 10e9), (3.0, 3e9)] {
+            let mut limits = paused(seconds);
+            limits.leave_to_application(None, link, 0.5e6);
+            assert_eq!(limits.ns[Limit::Application as usize], application);
+        }
+    }
+
     #[test]
     fn a_link_between_pauses_brings_less_than_its_rate_in_all() {
         for (seconds, rate, mean_rate) in

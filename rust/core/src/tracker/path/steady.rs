@@ -96,7 +96,7 @@ mod tests {
         /// What comes at one rate, however its segments fall into the bins, comes at that rate.
         #[test]
         fn one_rate(jitter in prop::collection::vec(-1500i64..1500, 40..60)) {
-            let found = steady_rate(&series(&jitter.iter().map(|more| 50_000 + more).collect::<Vec<_>>(), 1500.0));
+            let found = steady_rate(&series(&jitter.iter().map(|more| 50_000 + more).collect::<Vec<_>>()), 1500.0);
             let link = found.expect("it is steady");
             let rate = 50_000.0 / (1u64 << 20) as f64 * 1e9;
             prop_assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.02);

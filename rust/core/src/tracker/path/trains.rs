@@ -479,6 +479,23 @@ mod tests {
         assert!(trains.queued_ns < 150 * MS, "{}", trains.queued_ns);
     }
 
+    /// A silence of the timer within a train is none of its time, and no less of the rest is full for it.
+    #[test]
+    fn what_the_timer_took_is_no_time_of_trains() {
+        let [all_ns, even_ns] = [0, 900].map(|timer_ms| {
+            let mut trains = Trains { sack: true, ..Trains::default() };
+            let halves = queued();
+            for number in 1..=80 {
+                let late = number > 42;
+                let held = Held { timer_ns: if late { timer_ms * MS } else { 0 }, ..Held::default() };
+                let t_ns = (2 * number + if late { timer_ms } else { 0 }) * MS;
+                trains.acknowledge(t_ns, UNIT * number, UNIT, &halves, held);
+            }
+            trains.all_ns
+        });
+        assert_eq!(all_ns, even_ns);
+    }
+
     /// So many trains at one rate, and as many again that wait for something in their middle.
     fn at_one_rate(even: i64, waiting: i64) -> Option<f64> {
         let mut halves = Halves::default();

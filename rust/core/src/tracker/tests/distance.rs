@@ -411,6 +411,39 @@ fn where_packets_are_overtaken_for_long_a_round_trip_is_not_enough() {
     assert_eq!(verdict_after([80, 70, 90, 80, 80, 70, 80, 140]), ArrivalVerdict::Retransmission);
 }
 
+/// Segments of the first window arrive out of order, later than they were reported missing, and no second copy comes: their
+/// numbers say that they were sent first. Without numbers the round trip would seem to be shorter than it was measured.
+#[test]
+fn numbers_that_count_say_what_was_overtaken() {
+    let verdicts_of = |numbered: bool| {
+        let mut talk = between(true, false);
+        let mut arrive = |t_ms: i64, place: i64| {
+            let mut segment = talk.blank(t_ms, true);
+            (segment.seq, segment.ack, segment.length) =
+                (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1, 1000);
+            segment.ip_id = if numbered { 100 + place as u16 } else { 0 };
+            talk.tracker.segment(&segment);
+            match place {
+                0 => talk.ack(t_ms + 1, 5001, &[]),
+                1 => talk.ack(t_ms + 1, 1, &[(1001, 5001)]),
+                2..5 => talk.ack(t_ms + 1, 1, &[(2001, 1001 + 1000 * place)]),
+                _ => talk.ack(t_ms + 1, 1001 + 1000 * place, &[]),
+            }
+        };
+        for (t_ms, place) in [(1000, 2), (1002, 3), (1004, 4), (1030, 1), (1034, 0)] {
+            arrive(t_ms, place);
+        }
+        (5..80).for_each(|place| arrive(1040 + 10 * place, place));
+        arrive(1900, 81);
+        arrive(1920, 80);
+        let (connections, _) = talk.done();
+        connections[0].senders[0].arrivals().iter().map(|row| row.verdict).collect::<Vec<_>>()
+    };
+    let [late, again] = [ArrivalVerdict::Reordered, ArrivalVerdict::Retransmission];
+    assert_eq!(verdicts_of(true), [late; 3]);
+    assert_eq!(verdicts_of(false), [again, again, late]);
+}
+
 /// What lies above a gap waits for what fills it, and its ACK measures the way of that alone.
 #[test]
 fn the_ack_of_a_filled_gap_measures_what_filled_it() {

@@ -228,19 +228,19 @@ impl Limits {
             Some(1..) => None,
             _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
         };
-        let queued_rate = path.queued_rate();
+        let rates = path.rates();
         // Whoever waits for the application sends at once what it is given, and that queues; what next to the sender comes at one
         // rate without a queue has that rate from the sender, which paces it (BBR), or from its host.
         let mine = at(Wait::Application) >= busy_ns + at(Wait::Window) + at(Wait::Silence);
         self.paced = mine && path.link.is_none() && path.beside_sender() && !path.trains.often_queued();
-        let full = if self.paced { 0.0 } else { path.trains.full_share_of(busy_ns, copies, queued_rate) };
+        let full = if self.paced { 0.0 } else { path.trains.full_share_of(busy_ns, copies, rates) };
         let by_trains = full > shared;
         let full = full.max(shared);
         self.window_in_recovery_ns = filled_ns as f64;
         self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         add(Limit::Bandwidth, busy_ns * full);
-        let window_full_ns = path.trains.window_full_ns(copies, queued_rate).min(at(Wait::Window));
+        let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
         // was sent.
         let alone = path.link.is_none() && path.shared.unwrap_or(0) == 0;
@@ -262,7 +262,7 @@ impl Limits {
         let before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network) - after_data_ns).max(0.0);
         let (full_before, full_behind) = if by_trains && lost {
             let delivered = path.gaps.delivered_before_loss();
-            let before = path.trains.full_share_in(delivered, before_loss_ns, copies, queued_rate);
+            let before = path.trains.full_share_in(delivered, before_loss_ns, copies, rates);
             split(full, before, before_loss_ns / busy_ns.max(1.0))
         } else {
             (full, full)

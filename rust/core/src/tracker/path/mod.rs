@@ -36,7 +36,7 @@ use crate::segment::Segment;
 use gaps::{Circumstances, Gaps};
 use half::Halves;
 use series::Series;
-use trains::Trains;
+use trains::{Rates, Trains};
 
 /// Data segments from which on a direction is looked at. Fewer fit into any initial window (RFC 5681, 6928): what
 /// takes time then is the path and the application.
@@ -244,10 +244,23 @@ impl Path {
             && self.gaps.otherwise_share() < OTHERWISE
     }
 
+    /// The rate that trains share, if it is a link's. Where no queue shows that, it may be that of a congestion window, which
+    /// grows, or of a sender that paces itself, until it sends faster.
+    fn train_rate(&self) -> Option<f64> {
+        let rate = self.trains.constant_rate()?;
+        let kept = || steady::is_kept(&self.series, rate, !self.gaps.lost());
+        (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
+    }
+
+    /// Of the link, as far as it shows.
+    fn rates(&self) -> Rates {
+        Rates { constant: self.train_rate(), queued: self.queued_rate() }
+    }
+
     /// The rate of a link that shows in trains, bytes a second. The mean of the trains near it contains some in which the link
     /// was idle for a moment: where bins show the same link a little faster, that counts.
     fn constant_rate(&self) -> Option<f64> {
-        let rate = self.trains.constant_rate()?;
+        let rate = self.train_rate()?;
         let fast =
             self.series.fast_rate().filter(|fast| (rate..=rate * (1.0 + trains::ALIKE)).contains(fast));
         Some(fast.unwrap_or(rate))

@@ -1,8 +1,8 @@
 //! A connection alone whose data always comes at one rate: a link or a shaper takes no more, whatever the congestion
 //! window is. It is seen of a queue that adds to no round trip here too: of a sender's own, without timestamps.
 
-use super::Link;
 use super::series::{Series, carried, sum};
+use super::{Link, trains};
 use std::borrow::Cow;
 
 /// Bins that are looked at, at least.
@@ -15,6 +15,8 @@ const ALIKE: f64 = 0.1;
 pub(super) const MOST: f64 = 0.6;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
+/// The same of what came at about a rate, where recovery makes the beginning of bins slower.
+const FASTER: f64 = 0.08;
 /// No link carries more than its rate: of few bins, wide enough that jitter and a queue behind a pause are no matter, none
 /// (one in so many) holds more than that much beyond it.
 const BEYOND: f64 = 0.12;
@@ -41,6 +43,28 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
     None
 }
 
+/// Whether a rate at which data came looks like a link's over time: what came at about that rate did not come ever faster, and,
+/// where no loss nor pause gathered data (`smooth`), nothing came much faster.
+pub(super) fn is_kept(series: &Series, bytes_per_s: f64, smooth: bool) -> bool {
+    if series.bins.len() < FEW + 2 {
+        return true;
+    }
+    if smooth && exceeded(series, bytes_per_s as u64) {
+        return false;
+    }
+    let rate = bytes_per_s * (1u64 << series.width) as f64 / 1e9;
+    let arrived = series.whole(|bin| bin.bytes);
+    let near: Vec<u64> =
+        arrived.into_iter().filter(|&bytes| (bytes as f64 / rate - 1.0).abs() <= trains::ALIKE).collect();
+    near.len() < FEW || !grows(&near, FASTER)
+}
+
+/// Whether the last third is more than the first, by more than that.
+fn grows(alike: &[u64], by: f64) -> bool {
+    let third = alike.len() / 3;
+    sum(&alike[alike.len() - third..]) > sum(&alike[..third]) * (1.0 + by)
+}
+
 /// Whether more arrived, for longer than jitter lasts, than a link of that rate carries: it is the pace of something else.
 fn exceeded(series: &Series, bytes_per_s: u64) -> bool {
     let mut wide = series.clone();
@@ -63,9 +87,7 @@ fn judge(bytes: &[u64], width: u32, enough: u64) -> Option<Link> {
     if usual < enough || alike.len() < FEW || (alike.len() as f64) < MOST * bytes.len() as f64 {
         return None;
     }
-    let third = alike.len() / 3;
-    let (first, last) = (sum(&alike[..third]), sum(&alike[alike.len() - third..]));
-    if last > first * (1.0 + GROWTH) {
+    if grows(&alike, GROWTH) {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;

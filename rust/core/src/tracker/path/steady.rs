@@ -13,6 +13,8 @@ const PACKETS: f64 = 16.0;
 const ALIKE: f64 = 0.1;
 /// ...and so many of all have to be.
 pub(super) const MOST: f64 = 0.6;
+/// A link takes the same all the time: the middle half of these bins differs by no more than this part of them, or a packet.
+const SPREAD: f64 = 0.06;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
 /// The same of what came at about a rate, where recovery makes the beginning of bins slower.
@@ -26,13 +28,12 @@ const WIDE: usize = 8;
 
 /// The link that this one fills alone with packets of so many bytes, by its rate; `None` if that changes.
 pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
-    let enough = (PACKETS * packet) as u64;
     let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
         let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
         let carried = carried(sum(&arrived), sum(&passed));
         for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
-            if let Some(link) = judge(&bytes, series.width, enough).map(|link| link.of(part))
+            if let Some(link) = judge(&bytes, series.width, packet).map(|link| link.of(part))
                 && !exceeded(&series, link.bytes_per_s)
             {
                 return Some(link);
@@ -59,6 +60,13 @@ pub(super) fn is_kept(series: &Series, bytes_per_s: f64, smooth: bool) -> bool {
     near.len() < FEW || !grows(&near, FASTER)
 }
 
+/// How far the middle half of some bins is spread.
+fn spread(bytes: &[u64]) -> f64 {
+    let mut sorted = bytes.to_vec();
+    sorted.sort_unstable();
+    (sorted[sorted.len() * 3 / 4] - sorted[sorted.len() / 4]) as f64
+}
+
 /// Whether the last third is more than the first, by more than that.
 fn grows(alike: &[u64], by: f64) -> bool {
     let third = alike.len() / 3;
@@ -78,16 +86,19 @@ fn exceeded(series: &Series, bytes_per_s: u64) -> bool {
 }
 
 /// Bytes of each bin throughout which it was there.
-fn judge(bytes: &[u64], width: u32, enough: u64) -> Option<Link> {
+fn judge(bytes: &[u64], width: u32, packet: f64) -> Option<Link> {
     let mut sorted = bytes.to_vec();
     sorted.sort_unstable();
     let usual = sorted[sorted.len() / 2];
     let near = |bytes: &&u64| bytes.abs_diff(usual) as f64 <= ALIKE * usual as f64;
     let alike: Vec<u64> = bytes.iter().filter(near).copied().collect();
-    if usual < enough || alike.len() < FEW || (alike.len() as f64) < MOST * bytes.len() as f64 {
+    if (usual as f64) < PACKETS * packet
+        || alike.len() < FEW
+        || (alike.len() as f64) < MOST * bytes.len() as f64
+    {
         return None;
     }
-    if grows(&alike, GROWTH) {
+    if grows(&alike, GROWTH) || spread(&alike) > (SPREAD * usual as f64).max(packet) {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;

@@ -81,6 +81,34 @@ def test_how_sure_a_number_of_needless_retransmissions_is(facts: dict[str, Any],
     assert said in found.text
 
 
+@pytest.mark.parametrize(
+    ("facts", "hidden"),
+    [
+        ({"timestamps": False}, True),
+        ({"timestamps": False, "rate": 5e6, "full": 0.3}, False),
+        ({"timestamps": False, "point": "snd", "lost": (0, 40), "again": {"fast": 40}}, False),
+        ({"timestamps": True}, False),
+    ],
+)
+def test_a_full_link_that_may_not_show_is_not_excluded(facts: dict[str, Any], hidden: bool) -> None:
+    (found, *_) = sentences([entry(loss_recovery=0.6, congestion_window=0.3, **{"lost": (40, 0)} | facts)])
+    assert found.kind == "loss"
+    assert ("whether the link was full does not show here without timestamps" in found.text) == hidden
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        (0.0, "for 18.0 of 20.0 s, and TCP kept up with it"),
+        (0.2, "for 18.0 of 20.0 s, and TCP fell behind for at most 4.00 s of that and caught up"),
+    ],
+)
+def test_how_far_tcp_was_behind_an_application_s_clock(behind: float, said: str) -> None:
+    one = entry(application=0.9, parts={"writes_bps": 1e6, "application_behind": behind})
+    (found, *_) = sentences([one])
+    assert f"it wrote 1 Mbit/s by its own clock {said}" in found.text
+
+
 LOSSY = {"loss_recovery": 0.6, "bandwidth": 0.3, "lost": (40, 0)}
 SLOW_READER = {"receiver_window": 0.6, "bandwidth": 0.4, "full": 0.4, "rate": 5e6}
 
@@ -796,7 +824,7 @@ def test_where_much_was_needless_no_bound_of_losses_is_said() -> None:
     assert bound.text.startswith("at most 10% of the segments were lost (100 of 1,000); at least 3 of 100")
 
 
-@pytest.mark.parametrize(("records", "about", "least"), [(1000, "", "at least "), (400, "about ", "about ")])
+@pytest.mark.parametrize(("records", "about", "least"), [(1000, "", "at least "), (400, "about ", "at least ")])
 def test_counts_of_super_segments_are_about_right(records: int, about: str, least: str) -> None:
     """They count as what they become on the wire; into which segments each was divided does not show."""
     one = entry(

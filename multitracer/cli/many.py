@@ -50,10 +50,13 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""
     # A capture away from the sender lacks what was lost before it; all lack what the sender's queue refused.
     seen = points == {"snd"}
-    missing = not seen or summary["possible"] > 0
+    possible = summary["possible"] > 0
+    missing = possible or not seen
     least = "at least " if missing and summary["retransmissions"]["total"] else ""
     line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}")
-    timeouts = words.timeouts_from(summary["timeouts"], summary["retransmissions"], points, missing=missing)
+    timeouts = words.timeouts_from(
+        summary["timeouts"], summary["retransmissions"], points, missing=missing, possible=possible
+    )
     line(console, "Timeouts", timeouts)
     if held := _held(summary["limits"]):
         line(console, "Limited by", held)

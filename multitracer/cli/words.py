@@ -163,11 +163,18 @@ def timeouts(connection: Object) -> str:
         return "unknown: only one direction was captured"
     missing = _some_missing(connection)
     points = [known_point(connection)]
-    return timeouts_from(connection["timeouts"], connection["retransmissions"], points, missing=missing)
+    possible = _possible(connection) > 0
+    again = connection["retransmissions"]
+    return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
 
 
 def timeouts_from(
-    counts: Object, again: Object, points: Iterable[str | None], *, missing: bool = False
+    counts: Object,
+    again: Object,
+    points: Iterable[str | None],
+    *,
+    missing: bool = False,
+    possible: bool = False,
 ) -> str:
     """The same of one connection, or of many.
 
@@ -179,13 +186,15 @@ def timeouts_from(
         Where the captures were taken: away from the sender, a timeout shows by what it sent alone.
     missing : bool
         Whether retransmissions may have been made that no capture shows.
+    possible : bool
+        Whether segments in order may be those of timeouts.
     """
     there = all(point == "snd" for point in points)
     inferred = max(0, again["timeout"] - counts["total"])
     total = counts["total"] + inferred
     if not total and not there:
         return "none seen; only a capture at the sender shows all of them"
-    if not total and missing:
+    if not total and possible:
         return "none for certain"
     least = "at least " if missing and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []

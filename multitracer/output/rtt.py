@@ -54,8 +54,8 @@ def hides_queues(entry: Mapping[str, Any]) -> bool:
 
     It is before the capture, and no timestamps say how long data took to get here.
     """
-    whole = path_rtt(entry)
-    return not beside_sender(entry) and not entry["timestamps"] and (whole is None or whole.median is None)
+    unstamped = entry.get("timestamps") is False and not beside_sender(entry)
+    return unstamped and (entry.get("rtt") or {}).get("median_ms") is None
 
 
 HOST_MS = 1.0

@@ -207,6 +207,10 @@ mod tests {
     /// Writes of so many bytes, each a hundred milliseconds after the one before and later by `late` of what the network took,
     /// which is told in milliseconds.
     fn made_up(late: impl Fn(i64) -> i64, network: &[i64]) -> Option<i64> {
+        kept(late, network).map(|kept| kept.made_up_ns[Wait::Recovery as usize] / MS)
+    }
+
+    fn kept(late: impl Fn(i64) -> i64, network: &[i64]) -> Option<Kept> {
         let mut schedule = Schedule::default();
         let (mut t_ns, mut spent_ns) = (0, [0; Wait::COUNT]);
         for (at, took) in network.iter().enumerate() {
@@ -216,14 +220,19 @@ mod tests {
             spent_ns[Wait::Application as usize] += step_ns - took * MS;
             t_ns += step_ns;
         }
-        schedule
-            .kept((t_ns, i64::MAX >> 1), &spent_ns)
-            .map(|kept| kept.made_up_ns[Wait::Recovery as usize] / MS)
+        schedule.kept((t_ns, i64::MAX >> 1), &spent_ns)
     }
 
     #[test]
     fn a_clock_is_kept_whatever_the_network_takes() {
         assert_eq!(made_up(|_| 0, &[10, 20, 80, 10, 30, 10, 10]), Some(170));
+    }
+
+    #[test]
+    fn far_more_than_usual_from_write_to_write_is_to_be_behind() {
+        let behind_ms = |network: &[i64]| kept(|_| 0, network).map(|kept| kept.behind_ns / MS);
+        assert_eq!(behind_ms(&[10, 20, 80, 10, 30, 10, 10]), Some(70));
+        assert_eq!(behind_ms(&[10, 20, 28, 10, 30, 10, 10]), Some(0));
     }
 
     #[test]

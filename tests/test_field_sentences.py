@@ -824,7 +824,9 @@ def test_where_much_was_needless_no_bound_of_losses_is_said() -> None:
     assert bound.text.startswith("at most 10% of the segments were lost (100 of 1,000); at least 3 of 100")
 
 
-@pytest.mark.parametrize(("records", "about", "least"), [(1000, "", "at least "), (400, "about ", "at least ")])
+@pytest.mark.parametrize(
+    ("records", "about", "least"), [(1000, "", "at least "), (400, "about ", "at least ")]
+)
 def test_counts_of_super_segments_are_about_right(records: int, about: str, least: str) -> None:
     """They count as what they become on the wire; into which segments each was divided does not show."""
     one = entry(

@@ -216,7 +216,8 @@ def test_a_window_with_room_while_the_sender_paces_itself_is_said_beside_it(tmp_
     assert "; receiver window with room: 2" in limits_line(one)
     first = found["diagnosis"][0]
     assert first["kind"] == "idle_receiver_window"
-    assert "of it the window had room, and the sender waited for more of it or paced its segments" in first["text"]
+    words = "of it the window had room, and the sender waited for more of it or paced its segments"
+    assert words in first["text"]
 
 
 def test_a_window_that_is_filled_at_once_has_no_room(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_retransmissions_are_those_of_the_kernel(tmp_path: Path) -> None:
         assert said.returncode == 0, said.stderr
     found = mt.analyze(mt.read(tmp_path / "r"))
     again = found.results["host"].summary["retransmissions"]
-    # On a busy host a segment may still wait in the device when its turn comes: that call sends and counts nothing.
+    # On a busy host a segment may still wait in the device: a call that finds it sends and counts nothing.
     assert again["counted"] == again["events"] > 0
     (connection,) = found.results["connections"].summary["connections"]
     assert connection["retransmissions"]["total"] == again["counted"]

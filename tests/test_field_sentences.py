@@ -97,6 +97,37 @@ def test_a_full_link_that_may_not_show_is_not_excluded(facts: dict[str, Any], hi
 
 
 @pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"timestamps": False}, True),
+        ({"timestamps": False, "again": {"timeout": 2}}, False),
+        ({"timestamps": False, "parts": {"loss_recovery_silent": 0.1}}, False),
+        ({"timestamps": True}, False),
+    ],
+)
+def test_a_silence_without_a_timer_may_be_a_path_that_stood_still(facts: dict[str, Any], said: bool) -> None:
+    usual = {"loss_recovery": 0.6, "rate": 5e6, "full": 0.4, "bandwidth": 0.4, "lost": (40, 0)}
+    (found, *_) = sentences([entry(**usual | {"parts": {"loss_recovery_silent": 0.5}} | facts)])
+    assert found.kind == "loss"
+    words = "in 10.00 s of that nothing came: a timer, or a path that stalled before this capture"
+    assert (words in found.text) == said
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "end_s", "cost_s"), [(0.0, 20.0, 0.0), (0.0, 7.0, 3.6), (4.0, 20.0, 3.6)]
+)
+def test_who_ends_long_before_another_beside_it_costs_nothing(
+    begin_s: float, end_s: float, cost_s: float
+) -> None:
+    """The first has 3.6 of 4 s in slow start; what goes on for longer is no sooner complete without it."""
+    small = entry(0, seconds=4.0, congestion_window=0.9, application=0.1)
+    large = entry(1, seconds=end_s - begin_s, application=0.9, unique=100_000_000, congestion_window=0.1)
+    found = sentences([small, large | {"start": begin_s, "end": end_s}])
+    costs = [one.cost_s for one in found if one.kind == "idle_handshake_slow_start"]
+    assert costs == [pytest.approx(cost_s)]
+
+
+@pytest.mark.parametrize(
     ("behind", "said"),
     [
         (0.0, "for 18.0 of 20.0 s, and TCP kept up with it"),

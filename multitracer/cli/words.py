@@ -190,7 +190,9 @@ def timeouts_from(
         Whether segments in order may be those of timeouts.
     """
     there = all(point == "snd" for point in points)
-    inferred = max(0, again["timeout"] - counts["total"])
+    # Sums of many do not say whether any was inferred.
+    known = not there or again.get("inferred", 1) > 0
+    inferred = max(0, again["timeout"] - counts["total"]) if known else 0
     total = counts["total"] + inferred
     if not total and not there:
         return "none seen; only a capture at the sender shows all of them"

@@ -24,6 +24,7 @@ _PARTS = (
     "congestion_window_before_loss",
     "congestion_window_after_data",
     "loss_recovery_before_data",
+    "loss_recovery_silent",
     "receiver_window_in_recovery",
     "receiver_window_paced",
 )

@@ -40,7 +40,7 @@ def flow(
     seconds, limits_s = _limits(entry)
     limits = entry.get("limits") or {}
     bounds = loss_bounds(entry)
-    forward = entry["data_direction"] == "forward"
+    forward, hidden = entry["data_direction"] == "forward", hides_queues(entry)
     first, second = entry["endpoints"]
     return Flow(
         index=entry["index"],
@@ -114,7 +114,8 @@ def flow(
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
         seldom_timed=outside_recovery(entry),
         queues_before=bool(without_own_queue(entry)),
-        link_hidden=not bottleneck.get("rate_bps") and hides_queues(entry),
+        silent_s=(limits.get("loss_recovery_silent") or 0.0) * (seconds or 0.0) if hidden else 0.0,
+        link_hidden=not bottleneck.get("rate_bps") and hidden,
     )
 
 

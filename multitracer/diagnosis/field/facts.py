@@ -155,6 +155,9 @@ class Flow:
         Whether its data waited in the sender's own queue before the capture, which no RTT shows.
     link_hidden : bool
         Whether a full link before the capture may not show: no rate does, and no timestamps show a queue.
+    silent_s : float
+        Of the seconds of loss recovery, those in which nothing was sent for so long that it was a timer, or,
+        as no timestamps show, a path that stood still before the capture.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float
@@ -239,6 +242,7 @@ class Flow:
     seldom_timed: str = ""
     queues_before: bool = False
     link_hidden: bool = False
+    silent_s: float = 0.0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
     silences_s: tuple[float, ...] = ()

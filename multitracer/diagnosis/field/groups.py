@@ -46,7 +46,8 @@ class Group:
     total_s : float
         How long these took, over all.
     cost_s : float
-        Seconds in which the link would have taken more; no more than from the first to the last of them.
+        Seconds in which the link would have taken more; no more than from the first to the last of them, and
+        none if another connection beside them went on for longer than that.
     flows : tuple of Flow
         Those of which it is the main cause; if it is of none, those that it took the most time from. The one
         with most data first.
@@ -127,6 +128,8 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         ]
         seconds = sum(cause.seconds for cause in mine)
         cost_s = min(sum(cause.cost_s for cause in mine), span_of(chosen))
+        if _ended_before(chosen, flows, cost_s):
+            cost_s = 0.0
         total_s = sum(flow.seconds or flow.end_s - flow.start_s for flow in chosen)
         if weight < TRIFLE and seconds < SAID_S and len(weights) > 1:
             continue
@@ -137,6 +140,12 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
 
 
 _FULL_LINK = ("bottleneck", "queue")
+
+
+def _ended_before(chosen: Sequence[Flow], flows: Sequence[Flow], cost_s: float) -> bool:
+    """Whether these would have ended before another that began beside them, however long they took."""
+    last, ended_s = max(flows, key=lambda flow: flow.end_s), max(flow.end_s for flow in chosen)
+    return last.start_s < ended_s and ended_s + cost_s < last.end_s
 
 
 def _shows(flow: Flow, together: Company) -> bool:

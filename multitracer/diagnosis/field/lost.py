@@ -20,6 +20,9 @@ FEW = 3
 FILLED = 0.1
 """From this part of its time on it is said that the receiver's window had no room in it."""
 
+SILENT = 0.25
+"""From this part of its time on it is said that nothing was sent in it, where no timer shows."""
+
 VAGUE = 0.2
 """From this part of needless retransmissions on, no upper bound of what was lost is said."""
 
@@ -96,6 +99,12 @@ def loss(group: Group) -> str:
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
+    silent_s = sum(min(flow.silent_s, flow.waits_s.get("loss_recovery", 0.0)) for flow in flows)
+    if silent_s >= SILENT * group.seconds and not any(flow.rto for flow in flows):
+        said += (
+            f"; in {duration(silent_s)} of that nothing came: a timer, or a path that stalled before this "
+            "capture"
+        )
     if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
         said += "; whether the link was full does not show here without timestamps"
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.

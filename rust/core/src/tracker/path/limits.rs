@@ -97,6 +97,8 @@ pub struct Limits {
     pub window_in_recovery_ns: f64,
     /// Of loss recovery, what was before the first data that came by: all that was sent before that was lost.
     pub before_data_ns: f64,
+    /// Of loss recovery, what nothing was sent in for so long that only a timer explains it, or a path that stood still.
+    pub silent_ns: f64,
     /// Of the receiver window's time, what it had room, and the sender paced itself; only next to the sender this shows.
     pub window_paced_ns: f64,
 }
@@ -274,6 +276,7 @@ impl Limits {
             self.before_loss_ns = before_loss_ns * (1.0 - full_before);
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
+        self.silent_ns = at(Wait::Silence);
         add(Limit::Application, at(Wait::Drain) * (1.0 - full_behind) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));
         add(Limit::Unknown, at(Wait::Unknown));

@@ -42,6 +42,11 @@ def flow(
     bounds = loss_bounds(entry)
     forward, hidden = entry["data_direction"] == "forward", hides_queues(entry)
     first, second = entry["endpoints"]
+
+    def part_s(name: str) -> float:
+        """Seconds of a part of the limits."""
+        return float(limits.get(name) or 0.0) * (seconds or 0.0)
+
     return Flow(
         index=entry["index"],
         name=f"{first} {'->' if forward else '<-'} {second}",
@@ -97,13 +102,13 @@ def flow(
         refused=losses.get("refused") or 0,
         possible=losses.get("possible") or 0,
         writes_bps=limits.get("writes_bps"),
-        before_data_s=(limits.get("loss_recovery_before_data") or 0.0) * (seconds or 0.0),
-        behind_s=(limits.get("application_behind") or 0.0) * (seconds or 0.0),
-        nagle_s=(limits.get("application_nagle") or 0.0) * (seconds or 0.0),
-        before_loss_s=(limits.get("congestion_window_before_loss") or 0.0) * (seconds or 0.0),
-        after_data_s=(limits.get("congestion_window_after_data") or 0.0) * (seconds or 0.0),
-        window_in_recovery_s=(limits.get("receiver_window_in_recovery") or 0.0) * (seconds or 0.0),
-        window_paced_s=(limits.get("receiver_window_paced") or 0.0) * (seconds or 0.0),
+        before_data_s=part_s("loss_recovery_before_data"),
+        behind_s=part_s("application_behind"),
+        nagle_s=part_s("application_nagle"),
+        before_loss_s=part_s("congestion_window_before_loss"),
+        after_data_s=part_s("congestion_window_after_data"),
+        window_in_recovery_s=part_s("receiver_window_in_recovery"),
+        window_paced_s=part_s("receiver_window_paced"),
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
@@ -114,7 +119,7 @@ def flow(
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
         seldom_timed=outside_recovery(entry),
         queues_before=bool(without_own_queue(entry)),
-        silent_s=(limits.get("loss_recovery_silent") or 0.0) * (seconds or 0.0) if hidden else 0.0,
+        silent_s=part_s("loss_recovery_silent") if hidden else 0.0,
         link_hidden=not bottleneck.get("rate_bps") and hidden,
     )
 

@@ -157,7 +157,7 @@ class Flow:
         Whether a full link before the capture may not show: no rate does, and no timestamps show a queue.
     silent_s : float
         Of the seconds of loss recovery, those in which nothing was sent for so long that it was a timer, or,
-        as no timestamps show, a path that stood still before the capture.
+        as no timestamps show, a path that stalled before the capture.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s : tuple of float

@@ -143,7 +143,7 @@ _FULL_LINK = ("bottleneck", "queue")
 
 
 def _ended_before(chosen: Sequence[Flow], flows: Sequence[Flow], cost_s: float) -> bool:
-    """Whether these would have ended before another that began beside them, however long they took."""
+    """Whether another that was there beside them ended so much later that it was not kept from it by them."""
     last, ended_s = max(flows, key=lambda flow: flow.end_s), max(flow.end_s for flow in chosen)
     return last.start_s < ended_s and ended_s + cost_s < last.end_s
 

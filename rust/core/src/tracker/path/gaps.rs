@@ -76,8 +76,6 @@ pub(super) struct Gaps {
     recover: i64,
     /// Nanoseconds by [`Wait`].
     pub spent_ns: [i64; Wait::COUNT],
-    /// How many pauses of the receiver's window and of the application there were.
-    pub counts: [u32; Wait::COUNT],
     /// What the sender knew when it sent the last.
     known: Known,
     writes: Writes,
@@ -98,7 +96,6 @@ impl Fields for Gaps {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Gaps {
             spent_ns,
-            counts,
             last_ns,
             high,
             last_ecr,
@@ -126,7 +123,7 @@ impl Fields for Gaps {
             spacing,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: spent_ns, counts, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
+        walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
@@ -489,7 +486,6 @@ impl Gaps {
 
     fn spend(&mut self, wait: Wait, ns: i64) {
         self.spent_ns[wait as usize] = self.spent_ns[wait as usize].saturating_add(ns);
-        self.counts[wait as usize] = self.counts[wait as usize].saturating_add(1);
     }
 
     /// The last data has passed: how long it was under way until its ACK.

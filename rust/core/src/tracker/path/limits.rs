@@ -97,7 +97,7 @@ pub struct Limits {
     pub window_in_recovery_ns: f64,
     /// Of loss recovery, what was before the first data that came by: all that was sent before that was lost.
     pub before_data_ns: f64,
-    /// Of loss recovery, what nothing was sent in for so long that only a timer explains it, or a path that stood still.
+    /// Of loss recovery, what nothing was sent in for so long that only a timer explains it, or a path that stalled.
     pub silent_ns: f64,
     /// Of the receiver window's time, what it had room, and the sender paced itself; only next to the sender this shows.
     pub window_paced_ns: f64,
@@ -126,9 +126,10 @@ impl Limits {
         let span_ns = end_ns.saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
         let acks = connection.senders_at(1 - direction);
+        let waits = connection.exchanges();
         match &sender.path {
             Some(path) => {
-                let held_ns = connection.exchanges().map_or(0, |waits| waits.held_behind_full_ns[direction]);
+                let held_ns = waits.map_or(0, |waits| waits.held_behind_full_ns[direction]);
                 limits.divide(path, link, (sender, acks), (span_ns, held_ns));
             }
             None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
@@ -142,7 +143,7 @@ impl Limits {
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
             limits.leave_to_application(path.trains.constant_rate(), link, mean_rate(sender));
         }
-        let held_ns = connection.exchanges().map_or(0, |waits| waits.held[direction].1);
+        let held_ns = waits.map_or(0, |waits| waits.held[direction].1);
         limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
         (limits.total_ns() > 0.0).then_some(limits)
     }
@@ -246,7 +247,8 @@ impl Limits {
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
         // was sent.
         let alone = path.link.is_none() && path.shared.unwrap_or(0) == 0;
-        let rate = path.constant_rate().or(link.map(|link| link.bytes_per_s as f64));
+        let constant = rates.constant.map(|rate| path.with_bins(rate));
+        let rate = constant.or(link.map(|link| link.bytes_per_s as f64));
         let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);

@@ -36,7 +36,7 @@ use crate::segment::Segment;
 use gaps::{Circumstances, Gaps};
 use half::Halves;
 use series::Series;
-use trains::{Rates, Trains};
+use trains::{LinkRates, Trains};
 
 /// Data segments from which on a direction is looked at. Fewer fit into any initial window (RFC 5681, 6928): what
 /// takes time then is the path and the application.
@@ -253,17 +253,20 @@ impl Path {
     }
 
     /// Of the link, as far as it shows.
-    fn rates(&self) -> Rates {
-        Rates { constant: self.train_rate(), queued: self.queued_rate() }
+    fn rates(&self) -> LinkRates {
+        LinkRates { constant: self.train_rate(), queued: self.queued_rate() }
     }
 
     /// The rate of a link that shows in trains, bytes a second. The mean of the trains near it contains some in which the link
     /// was idle for a moment: where bins show the same link a little faster, that counts.
     fn constant_rate(&self) -> Option<f64> {
-        let rate = self.train_rate()?;
-        let fast =
-            self.series.fast_rate().filter(|fast| (rate..=rate * (1.0 + trains::ALIKE)).contains(fast));
-        Some(fast.unwrap_or(rate))
+        self.train_rate().map(|rate| self.with_bins(rate))
+    }
+
+    /// The same of the rate of trains.
+    fn with_bins(&self, rate: f64) -> f64 {
+        let alike = rate..=rate * (1.0 + trains::ALIKE);
+        self.series.fast_rate().filter(|fast| alike.contains(fast)).unwrap_or(rate)
     }
 
     /// Bytes a second of a link with a queue, at no constant rate: lost ACKs, jitter and pauses make the mean too small, so

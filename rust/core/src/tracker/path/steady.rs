@@ -60,13 +60,6 @@ pub(super) fn is_kept(series: &Series, bytes_per_s: f64, smooth: bool) -> bool {
     near.len() < FEW || !grows(&near, FASTER)
 }
 
-/// How far the middle half of some bins is spread.
-fn spread(bytes: &[u64]) -> f64 {
-    let mut sorted = bytes.to_vec();
-    sorted.sort_unstable();
-    (sorted[sorted.len() * 3 / 4] - sorted[sorted.len() / 4]) as f64
-}
-
 /// Whether the last third is more than the first, by more than that.
 fn grows(alike: &[u64], by: f64) -> bool {
     let third = alike.len() / 3;
@@ -90,15 +83,17 @@ fn judge(bytes: &[u64], width: u32, packet: f64) -> Option<Link> {
     let mut sorted = bytes.to_vec();
     sorted.sort_unstable();
     let usual = sorted[sorted.len() / 2];
-    let near = |bytes: &&u64| bytes.abs_diff(usual) as f64 <= ALIKE * usual as f64;
-    let alike: Vec<u64> = bytes.iter().filter(near).copied().collect();
+    let near = |bytes: &u64| bytes.abs_diff(usual) as f64 <= ALIKE * usual as f64;
+    let alike: Vec<u64> = bytes.iter().copied().filter(near).collect();
+    sorted.retain(near);
     if (usual as f64) < PACKETS * packet
         || alike.len() < FEW
         || (alike.len() as f64) < MOST * bytes.len() as f64
     {
         return None;
     }
-    if grows(&alike, GROWTH) || spread(&alike) > (SPREAD * usual as f64).max(packet) {
+    let spread = sorted[sorted.len() * 3 / 4] - sorted[sorted.len() / 4];
+    if grows(&alike, GROWTH) || spread as f64 > (SPREAD * usual as f64).max(packet) {
         return None;
     }
     let seconds = (1u64 << width) as f64 / 1e9;

@@ -7,7 +7,7 @@ use super::paces::Paces;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Rates in bytes a second.
-type Speeds = Histogram<6>;
+type Rates = Histogram<6>;
 
 /// A train has so many full segments, and ACKs, at least.
 const SEGMENTS: i64 = 8;
@@ -55,7 +55,7 @@ pub(super) struct Trains {
     pub bytes_queued: i64,
     /// Rates of trains of even spacing, and of those of them without a queue.
     rates: Paces,
-    unqueued: Speeds,
+    unqueued: Rates,
 }
 
 impl Fields for Trains {
@@ -103,7 +103,7 @@ impl Fields for Trains {
 
 /// Rates of a link, bytes a second: the one that most trains share, and the one while a queue stood.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Rates {
+pub(super) struct LinkRates {
     pub constant: Option<f64>,
     pub queued: Option<f64>,
 }
@@ -314,13 +314,13 @@ impl Trains {
     }
 
     /// Time in which the link was full: a queue stood, or trains came at the plateau.
-    fn full_ns(&self, copies: Option<f64>, rates: Rates) -> i64 {
+    fn full_ns(&self, copies: Option<f64>, rates: LinkRates) -> i64 {
         self.queued_full_ns(copies, rates) + (self.even_ns as f64 * self.even_share(rates)) as i64
     }
 
     /// Of the time in which a queue stood, what the link needed for the bytes that came, each so often on average: where
     /// it has one rate and took longer, it stood still, and was not full.
-    fn queued_full_ns(&self, copies: Option<f64>, rates: Rates) -> i64 {
+    fn queued_full_ns(&self, copies: Option<f64>, rates: LinkRates) -> i64 {
         match (rates.constant.or(rates.queued), copies) {
             (Some(rate), Some(copies)) => {
                 self.queued_ns.min((self.bytes_queued as f64 * copies * 1e9 / rate.max(1.0)) as i64)
@@ -341,7 +341,7 @@ fn share(part: i64, of: i64, whole: i64) -> i64 {
 impl Trains {
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
     /// and they leave out the ends of what comes between two pauses.
-    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>, rates: Rates) -> f64 {
+    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>, rates: LinkRates) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
         let full_ns = self.full_ns(copies, rates) as f64 - self.window_full_ns(copies, rates);
         let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
@@ -360,20 +360,20 @@ impl Trains {
     }
 
     /// The same share of a part of that time, from what trains had delivered in it.
-    pub fn full_share_in(&self, part: Delivered, busy_ns: f64, copies: Option<f64>, rates: Rates) -> f64 {
+    pub fn full_share_in(&self, part: Delivered, busy_ns: f64, copies: Option<f64>, rates: LinkRates) -> f64 {
         let full = self.queued_full_ns(copies, rates) as f64 / self.queued_ns.max(1) as f64;
         let full_ns = part.queued_ns as f64 * full + part.even_ns as f64 * self.even_share(rates);
         (full_ns / (part.free_ns as f64).max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
     }
 
     /// Part of the even trains without a queue that came at the rate of the link.
-    fn even_share(&self, rates: Rates) -> f64 {
+    fn even_share(&self, rates: LinkRates) -> f64 {
         rates.constant.map_or(0.0, |rate| self.unqueued.share_of_time(rate, ALIKE))
     }
 
     /// What a link of the plateau's rate needs for the bytes of all trains, as a part of their time; `None` without
     /// one, or where the receiver's window took some of it.
-    fn carried_share(&self, rates: Rates) -> Option<f64> {
+    fn carried_share(&self, rates: LinkRates) -> Option<f64> {
         let rate = rates.constant?;
         let free = self.all_ns > 0 && self.window_all_ns < self.all_ns / 10;
         // Rates of a few trains are no link's.
@@ -382,7 +382,7 @@ impl Trains {
     }
 
     /// What of the time that the receiver's window took the link was full.
-    pub fn window_full_ns(&self, copies: Option<f64>, rates: Rates) -> f64 {
+    pub fn window_full_ns(&self, copies: Option<f64>, rates: LinkRates) -> f64 {
         self.window_queued_ns as f64 * self.queued_full_ns(copies, rates) as f64
             / self.queued_ns.max(1) as f64
     }
@@ -483,7 +483,7 @@ mod tests {
     /// A silence of the timer within a train is none of its time, and no less of the rest is full for it.
     #[test]
     fn what_the_timer_took_is_no_time_of_trains() {
-        let [all_ns, even_ns] = [0, 900].map(|timer_ms| {
+        let [without_ns, with_ns] = [0, 900].map(|timer_ms| {
             let mut trains = Trains { sack: true, ..Trains::default() };
             let halves = queued();
             for number in 1..=80 {
@@ -494,7 +494,7 @@ mod tests {
             }
             trains.all_ns
         });
-        assert_eq!(all_ns, even_ns);
+        assert_eq!(with_ns, without_ns);
     }
 
     /// So many trains at one rate, and as many again that wait for something in their middle.

@@ -315,6 +315,10 @@ impl Gaps {
             }
             prompted_ns = at_ns;
         });
+        // The persist timer fills what is left of a window that no full segment fits into (RFC 9293 section 3.8.6.1).
+        if orderly && gap_ns >= SILENCE_NS && self.known.ends_with(segment, seq, unit) {
+            opened_ns = None;
+        }
         if gap_ns >= SILENCE_NS && drained_ns.is_some() {
             let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
             self.writes.idle(gap_ns, timeout_ns, INITIAL * unit);

@@ -2,6 +2,7 @@
 //! its data echoes.
 
 use super::line::{Heard, Line};
+use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Up to a time.
@@ -63,6 +64,12 @@ impl Known {
             self.hear_next();
             each(self.una, (at_ns, self.edge));
         }
+    }
+
+    /// Whether a segment, which is no full one, was cut off where the window ends.
+    pub fn ends_with(&self, segment: &Segment, seq: i64, unit: i64) -> bool {
+        let length = i64::from(segment.length);
+        self.edge >= 0 && length < unit && seq.wrapping_add(length) == self.edge
     }
 
     /// Whether an ACK released what passes `at` a time, within so long: the last that its sender is known to have heard, or,

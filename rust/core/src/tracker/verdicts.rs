@@ -51,7 +51,7 @@ impl Sender {
     }
 
     fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
-        let kind = brought.kind;
+        let (kind, mut still_arriving) = (brought.kind, None);
         self.count_doubled(segment, brought);
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
             match timeout.answer_after_ns {
@@ -66,7 +66,8 @@ impl Sender {
                 Some(_) if !timeout.settled => {
                     match kind {
                         AckKind::Advance if ack <= timeout.snd_max && timeout.followed == 0 => {
-                            timeout.frto = Vote::Spurious
+                            timeout.frto = Vote::Spurious;
+                            still_arriving = Some(timeout.answer_record);
                         }
                         AckKind::Duplicate if brought.dsack.is_none() && timeout.followed == 0 => {
                             timeout.frto = Vote::Genuine
@@ -79,7 +80,20 @@ impl Sender {
                 Some(_) => break,
             }
         }
+        if let Some(answer_record) = still_arriving {
+            self.arrives_late(answer_record);
+        }
         self.judge_tail(segment, ack, brought, ts_ecr);
+    }
+
+    /// What was sent with the copy that this answer reports arrives behind it: both are late, whichever ACKs were lost before.
+    #[cold]
+    fn arrives_late(&mut self, answer_record: u64) {
+        for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
+            if timeout.answer_record == answer_record && timeout.eifel == Vote::Spurious {
+                timeout.ack_path = Vote::Abstains;
+            }
+        }
     }
 
     /// An ACK that brings nothing new after the answer to an expiry may be the answer to a needless copy.

@@ -105,6 +105,27 @@ fn an_old_echo_behind_lost_acks_takes_no_timeout_back() {
     }
 }
 
+/// The path stalled: of what it held, an ACK was lost, and the others come one after the other, each behind the data that it
+/// acknowledges. The first copy was as late as these.
+#[test]
+fn what_still_arrives_behind_lost_acks_was_late() {
+    for (next, verdict) in [(13_001, Verdict::Spurious), (12_001, Verdict::Genuine)] {
+        let mut talk = conversation();
+        for i in 0..10 {
+            talk.data(200 + 200 * i, 1 + 1000 * i, 1000);
+            ack(&mut talk, 300 + 200 * i, 1001 + 1000 * i, FIRST + i as u16, 200 + 200 * i);
+        }
+        (0..4).for_each(|i| talk.data(3000 + i, 10_001 + 1000 * i, 1000));
+        [3400, 3900].into_iter().for_each(|t_ms| talk.data(t_ms, 10_001, 1000));
+        ack(&mut talk, 4000, 12_001, FIRST + 12, 3001);
+        ack(&mut talk, 4002, next, FIRST + 13, 3002);
+        let (connections, _) = talk.done();
+        let verdicts =
+            connections[0].senders[0].timeouts().iter().map(|one| one.verdict(connections[0].min_rtt_ns(0)));
+        assert_eq!(verdicts.collect::<Vec<_>>(), [verdict; 2]);
+    }
+}
+
 /// At the receiver: the ACK has passed when the segment comes again, and it is reported as a duplicate. What the sender
 /// echoes next tells whether that ACK came late, or never.
 #[test]

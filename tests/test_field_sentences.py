@@ -461,7 +461,7 @@ def test_seconds_add_up_to_the_transfer(one: Object) -> None:
     assert sum(cause.seconds for cause in told) == pytest.approx(one["limits"]["seconds"], abs=1e-3)
     ranks = [cause.rank_s for cause in told]
     assert ranks == sorted(ranks, reverse=True)
-    assert sum(ranks) == pytest.approx(sum(cause.seconds for cause in told), abs=1e-3)
+    assert all(cause.rank_s <= cause.seconds for cause in told)
 
 
 @given(st.lists(entries(), min_size=1, max_size=6))

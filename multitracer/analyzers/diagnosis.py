@@ -62,8 +62,8 @@ _STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
-    A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). That a
-    transfer broke off comes before all else, as no share of the link tells of it; if only a few of its
+    A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). By captures
+    alone, the first is what held the transfer longest, unless another surely cost more. That a transfer broke off comes before all else, as no share of the link tells of it; if only a few of its
     connections did, behind the main cause. With a log of the link, the link is the measure: what cost less
     than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
     needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a capture,
@@ -117,9 +117,23 @@ def _from_captures(
     rest, loss = priced.from_captures(m, rest, connections, chains or (), twice_s)
     rest = [one for one in rest if one.text]
     # The main cause first, with what the kernel has against it, then what cost most.
+    rest = _dearest_first(rest)
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
     return [*ended, *([whole] if whole is not None else []), *rest[:1], *some, *rest[1:], *others_own], loss
 
+
+def _dearest_first(found: list[Finding]) -> list[Finding]:
+    """The main cause is what held the transfer longest, unless another surely cost more."""
+    if not found or found[0].kind in _FULL:
+        return found
+    dearest = max(found, key=lambda one: one.between_s[0])
+    if dearest.between_s[0] <= found[0].between_s[1]:
+        return found
+    return [dearest, *(one for one in found if one is not dearest)]
+
+
+_FULL = ("bottleneck", "queue")
+"""A link that is full costs nothing, and is the main cause all the same."""
 
 _SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
 """What the kernel's log of a host tells, and what captures alone say of the same."""

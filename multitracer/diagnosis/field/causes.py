@@ -8,7 +8,6 @@ a loss on the path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.receivers import waits, window_fills_link
@@ -31,6 +30,9 @@ FEW_NEEDLESS = 2
 
 SLOW_START = "idle_handshake_slow_start"
 
+_AFTER_S = 1e-9
+"""What comes behind another in the order of causes is shorter by this."""
+
 
 @frozen
 class Cause:
@@ -43,19 +45,19 @@ class Cause:
     seconds : float
     cost_s : float
         Of them, those in which the link would have taken more: a full link costs none, recovery does.
-    ahead_s : float
-        Seconds by which it is moved forward in the order of causes.
+    behind_s : float
+        Seconds by which it is moved back in the order of causes.
     """
 
     kind: str
     seconds: float
     cost_s: float = 0.0
-    ahead_s: float = 0.0
+    behind_s: float = 0.0
 
     @property
     def rank_s(self) -> float:
         """Seconds by which causes are put in order."""
-        return self.seconds + self.ahead_s
+        return self.seconds - self.behind_s
 
 
 @frozen
@@ -146,14 +148,12 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     else:
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.
-        of_loss = held if lost else 0.0
-        ahead_s = max(full - max(of_loss, stalled_s), 0.0) if of_loss or stalled_s else 0.0
-        if stalled_s > of_loss:
-            still = replace(still, ahead_s=ahead_s)
-            found = [Cause("loss" if lost else "spurious", held, held)]
-        else:
-            found = [Cause("loss" if lost else "spurious", held, held, ahead_s)]
-        found.append(Cause("bottleneck", full, ahead_s=-ahead_s))
+        room_s = max(held if lost else 0.0, stalled_s)
+        behind_s = full - room_s + _AFTER_S if 0 < room_s <= full else 0.0
+        found = [
+            Cause("loss" if lost else "spurious", held, held),
+            Cause("bottleneck", full, behind_s=behind_s),
+        ]
     return [*found, still, Cause(SLOW_START, opening, opening)]
 
 

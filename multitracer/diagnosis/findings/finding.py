@@ -48,13 +48,18 @@ class Finding:
     chains: tuple[int, ...] = field(default=())
     bounds_s: tuple[float, float] | None = None
 
+    @property
+    def between_s(self) -> tuple[float, float]:
+        """Least and most that it cost."""
+        return self.bounds_s or (self.cost_s, self.cost_s)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "text": in_sentences(self.text),
             "kind": self.kind,
             "cost_s": round(self.cost_s, 3),
-            "cost_bounds_s": [round(bound, 3) for bound in self.bounds_s or (self.cost_s, self.cost_s)],
+            "cost_bounds_s": [round(bound, 3) for bound in self.between_s],
             "evidence": [{"source": path, "record": record} for path, record in self.evidence],
             "command": self.command or None,
             "chains": list(self.chains),

@@ -14,8 +14,8 @@ SURELY_ALL = 0.85
 SURELY_NOT = 0.97
 """An estimate whose upper bound is not below this does not say that it was not."""
 
-RESOLVED = 0.5
-"""Where the bounds are further from an idle time than this part of it, how long it was at most is said."""
+RESOLVED = 0.25
+"""Where a bound is further from an idle time than this part of it, the other one is said, or how long it was at most."""
 
 
 def nearly_all(found: Mapping[str, Any]) -> bool | None:
@@ -35,7 +35,7 @@ def nearly_all(found: Mapping[str, Any]) -> bool | None:
 
 
 def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
-    """The share of the time in which the link was idle, behind "", "about " or "at most ".
+    """The share of the time in which the link was idle, behind "", "about ", "at least " or "at most ".
 
     Parameters
     ----------
@@ -46,6 +46,6 @@ def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
     if found["basis"] == "link log":
         return "", share
     low, high = float(found.get("idle_low", 0.0)), float(found.get("idle_high", 1.0))
-    if low >= (1 - RESOLVED) * share and high <= (1 + RESOLVED) * share:
-        return "about ", share
-    return "at most ", high
+    if low < (1 - RESOLVED) * share:
+        return "at most ", high
+    return ("about ", share) if high <= (1 + RESOLVED) * share else ("at least ", low)

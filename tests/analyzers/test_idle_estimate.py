@@ -145,7 +145,18 @@ def test_an_estimate_near_the_threshold_decides_nothing(
     assert nearly_all(found) is said
 
 
-def test_what_is_not_resolved_is_a_bound() -> None:
-    found = {"basis": "estimate from captures", "idle_share": 0.03, "idle_low": 0.0, "idle_high": 0.06}
-    assert idle_share(found) == ("at most ", 0.06)
+@pytest.mark.parametrize(
+    ("share", "low", "high", "said"),
+    [
+        (0.03, 0.0, 0.06, ("at most ", 0.06)),
+        (0.47, 0.46, 0.54, ("about ", 0.47)),
+        (0.47, 0.46, 0.68, ("at least ", 0.46)),
+        (0.47, 0.30, 0.48, ("at most ", 0.48)),
+    ],
+)
+def test_what_is_not_resolved_is_a_bound(
+    share: float, low: float, high: float, said: tuple[str, float]
+) -> None:
+    found = {"basis": "estimate from captures", "idle_share": share, "idle_low": low, "idle_high": high}
+    assert idle_share(found) == said
     assert idle_share({"basis": "link log", "idle_share": 0.03}) == ("", 0.03)

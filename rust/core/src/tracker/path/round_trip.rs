@@ -69,6 +69,7 @@ impl RoundTrip {
         let rare = far.min_ns.zip(near.min_ns).zip(base_ns).is_some_and(|((far_ns, near_ns), base_ns)| {
             apart(far_ns.saturating_add(near_ns), base_ns, RARE_NS)
         });
+        let bounded = at_most(far.min_ns, near.min_ns, halves.near.samples);
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
         let timed = halves.echoes > 0 || (beside && halves.clock.tick_ns > 0);
@@ -103,7 +104,7 @@ impl RoundTrip {
                 }
                 _ => (None, None),
             },
-            Some(_) if beside && halves.echoes == 0 => {
+            Some(_) if beside && !bounded && halves.echoes == 0 => {
                 let near_ns = near.min_ns.unwrap_or(0) as f64;
                 (far.median_ns.map(|ns| ns + near_ns), far.p95_ns.map(|ns| ns + near_ns))
             }
@@ -116,7 +117,7 @@ impl RoundTrip {
             by_answer: answers.count > 0,
             timed_share: None,
             base_ns,
-            base_at_most: base_ns.is_some() && (at_most(near.min_ns, halves.near.samples) || rare),
+            base_at_most: base_ns.is_some() && (bounded || rare),
             delayed_acks: halves.delays,
             without_own_queue: false,
             median_ns,
@@ -134,17 +135,18 @@ fn quantiles<const BUCKETS: usize>(
     (of(0.5), of(0.95))
 }
 
-/// Whether it is but an upper bound: away from the sender, whose half was seldom measured (the handshake may have been late,
-/// and what the sender sent later may have waited for its application).
-fn at_most(near_ns: Option<i64>, samples: u32) -> bool {
-    near_ns > Some(HOST_NS) && samples < COMMON
+/// Whether the whole is but an upper bound: away from the sender, whose half was seldom measured (the handshake may have been
+/// late, and what the sender sent later may have waited for its application). Next to it the half is that of its host or of its
+/// own queue, and counts where it is most of the whole.
+fn at_most(far_ns: Option<i64>, near_ns: Option<i64>, samples: u32) -> bool {
+    samples < COMMON && near_ns > far_ns.map(|far_ns| far_ns.clamp(REACTION_NS, HOST_NS))
 }
 
 impl RoundTrip {
     /// The half toward the receiver of so few segments that nothing but their ACKs is known, and the round trip of the handshake.
     pub(super) fn with_few(self, far: Half, handshake_ns: Option<i64>) -> Self {
         let base_ns = far.min_ns.zip(self.toward_sender.min_ns).map(|both| least_ns(both, handshake_ns));
-        let base_at_most = base_ns.is_some() && at_most(self.toward_sender.min_ns, 0);
+        let base_at_most = base_ns.is_some() && at_most(far.min_ns, self.toward_sender.min_ns, 0);
         RoundTrip { toward_receiver: far, base_ns, base_at_most, ..self }
     }
 
@@ -159,6 +161,8 @@ impl RoundTrip {
 const SHARP: (f64, f64) = (3.3, 1.3);
 /// A base RTT that is longer than the sum of both halves by less than this is one all the same.
 const RARE_NS: i64 = 2_000_000;
+/// What a host takes to answer, as a rule, if nothing of it is queued.
+const REACTION_NS: i64 = 250_000;
 /// Samples of which the half may be near the smallest by more than chance.
 const COMMON: u32 = 16;
 
@@ -169,4 +173,19 @@ fn bound(min_ns: i64, median_ns: Option<f64>) -> (i64, i64) {
     let host_ns = (min_ns / 4).max(1_000_000);
     let settled = median_ns.is_some_and(|median_ns| median_ns <= (min_ns + host_ns) as f64);
     (if settled { (min_ns - host_ns).max(0) } else { 0 }, min_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the handshake waited in the sender's own queue is no part of the path, but would be most of its RTT.
+    #[test]
+    fn a_half_that_is_most_of_the_whole_is_a_bound_until_it_was_measured_often() {
+        let us = |us: i64| Some(1000 * us);
+        assert!(at_most(us(20), us(700), 3) && at_most(us(20), us(2_000), 3));
+        assert!(!at_most(us(20), us(200), 3), "a host's own");
+        assert!(!at_most(us(800), us(700), 3) && at_most(us(80_000), us(1_100), 3));
+        assert!(!at_most(us(20), us(700), COMMON));
+    }
 }

@@ -88,19 +88,12 @@ impl RoundTrip {
             let echoed = halves.near.quantile(part).zip(far_ns).map(|(near_ns, far_ns)| near_ns + far_ns);
             ns >= SHARP.0 * tick_ns || echoed.is_some_and(|most_ns| most_ns <= SHARP.1 * ns)
         };
-        // By the clock of its data, the sender's own waits may be counted for what they were not; no echo took them.
-        let echoed = |ns: f64, far_ns: Option<f64>, part: f64| {
-            let near_ns = halves.near.quantile(part).filter(|_| halves.near.samples >= COMMON);
-            near_ns.zip(far_ns).map_or(ns, |(near_ns, far_ns)| ns.min(near_ns + far_ns))
-        };
         let (median_ns, p95_ns) = match base_ns {
             Some(_) if measured => match quantiles(&halves.whole, base_ns) {
                 (Some(median_ns), Some(p95_ns))
                     if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
                 {
-                    // What bounds the percentile bounds the median, too.
-                    let p95_ns = echoed(p95_ns, far.p95_ns, 1.0);
-                    (Some(median_ns.min(p95_ns)), Some(p95_ns))
+                    (Some(median_ns), Some(p95_ns))
                 }
                 _ => (None, None),
             },

@@ -66,7 +66,7 @@ impl Surroundings {
         let quiet_ns = match sender.silence_by_clock(segment) {
             // It echoes what the data before echoed: nothing had come to its sender in between (RFC 7323 section 4.3).
             Some(sent_ns) if sent_ns > heard_ns && sender.echoes_the_same(segment) && acked => sent_ns,
-            Some(sent_ns) => heard_ns.min(sent_ns),
+            Some(sent_ns) => heard_ns.max(sender.unheard_by_clock(segment, peer).unwrap_or(0)).min(sent_ns),
             None => heard_ns.min(since_ns(sender.last_out_ns).saturating_sub(before_ns)),
         };
         let now = sender.dupacks >= DUPACK_THRESHOLD as u32
@@ -177,6 +177,23 @@ impl Sender {
         }
         // By the clock, up to a tick is missing.
         (silent + 1).checked_mul(last_ns.saturating_sub(first_ns) / ticks)
+    }
+
+    /// How long ago the ACK had reached the sender that this echoes, when it sent this: ACKs may have passed here since, and what
+    /// it sent may have waited on its way. By the clocks of both ends; `None` while they are not known.
+    fn unheard_by_clock(&self, segment: &Segment, peer: &Sender) -> Option<i64> {
+        let (ts_val, ts_ecr) = segment.options.timestamps?;
+        let path = self.path.as_ref()?;
+        let late_ns = path.late_by_clock(segment.t_ns, ts_val, self.ts_first)?;
+        let ((first, first_ns), (last, last_ns)) = (peer.ts_first?, peer.ts_last?);
+        let ticks = i64::from(last.wrapping_sub(first) as i32);
+        if ticks < TICKS || last_ns <= first_ns {
+            return None;
+        }
+        let since = i64::from(last.wrapping_sub(ts_ecr) as i32);
+        let acked_ns = last_ns - since.checked_mul((last_ns - first_ns) / ticks)?;
+        let (near_ns, _) = path.near_ns()?;
+        Some(segment.t_ns - late_ns - acked_ns - near_ns)
     }
 
     /// How long after something had passed here the sender sent this, by its own clock since the segment before: a round trip

@@ -1,6 +1,6 @@
 //! What each segment of a direction leaves in the books.
 
-use super::books::Gap;
+use super::books::{Books, Gap};
 use super::cause::Surroundings;
 use super::ids::Step;
 use super::recent::Seen;
@@ -258,9 +258,12 @@ impl Sender {
         peer: &Sender,
     ) -> (Cause, Cause) {
         let distant = self.is_distant(seq, peer);
-        // Whatever else it is, after a timeout nothing but slow start sends it again.
-        let after_timeout = distant && !self.sack_permitted && found.0 == Cause::Fast;
-        let recovery = self.books.as_ref().and_then(|books| books.recovery).filter(|_| after_timeout);
+        // Whatever else it is, after a timeout nothing but slow start sends it again. Next to the sender its own state shows that
+        // timeout, too, unless what its timer sent was seen for the first time.
+        let missed = |books: &&Books| distant || books.counts.upstream > 0;
+        let after_timeout = !self.sack_permitted && found.0 == Cause::Fast;
+        let books = self.books.as_deref().filter(missed).filter(|_| after_timeout);
+        let recovery = books.and_then(|books| books.recovery);
         let slow_start = recovery.is_some_and(|(up_to, timer)| timer && seq < up_to);
         let rows = self.books.as_mut().map(|books| &mut books.arrivals);
         let Some(row) = rows.and_then(|rows| rows.last_mut()).filter(|row| row.record == segment.record)

@@ -61,6 +61,13 @@ impl Clock {
         self.passed.at(t_ns)
     }
 
+    /// How much later than at its best data of this TSval passes at a time; `None` while nothing tells. `first` as for [`Clock::see`].
+    pub fn late_by(&self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
+        let (first_val, first_ns) = first.filter(|_| self.late_ns < i64::MAX)?;
+        let ticks = i64::from(val.wrapping_sub(first_val) as i32);
+        Some((t_ns - first_ns - ticks * self.tick_ns - self.punctual.0).max(0))
+    }
+
     /// What data can have waited before this point: how much later than at its best it comes by the clock that its
     /// TSval was read from, and a tick. `first` is the first TSval, and when it passed; `round_ns` the last round trip toward
     /// the receiver. Returned is by how much sooner than any before it this data passes, if that shows (0: it does not).

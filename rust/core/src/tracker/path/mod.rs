@@ -306,6 +306,11 @@ impl Path {
         self.halves.near_min_ns().map(|least_ns| (least_ns, self.halves.near_now_ns().max(least_ns)))
     }
 
+    /// How much later than at its best data of a TSval passes at a time, by its sender's clock, whose first TSval is given.
+    pub(super) fn late_by_clock(&self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
+        self.halves.clock.late_by(t_ns, val, first)
+    }
+
     /// Whether what passes at a time had waited for so long, until an ACK that passed at `acked_ns` reached its sender.
     fn waited_for(&self, t_ns: i64, acked_ns: i64, wait_ns: i64) -> bool {
         let Some((least_ns, now_ns)) = self.near_ns() else { return false };

@@ -86,6 +86,8 @@ pub struct Books {
     pub(super) recovery: Option<(i64, bool)>,
     /// The ACK with which the sender takes a timer's recovery back, until it shows that it has heard it.
     pub(super) undone: Option<Undone>,
+    /// The timer expired while fast recovery was under way: nothing takes that back.
+    pub(super) expired_in_recovery: bool,
     /// Up to where data was sent again since a timer expired.
     pub(super) again_up_to: i64,
     /// What called for retransmissions lately.

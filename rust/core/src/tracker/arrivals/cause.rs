@@ -298,10 +298,11 @@ impl Sender {
         seq < self.snd_una || peer.rtt.min().is_some_and(|before_ns| before_ns >= far_ns)
     }
 
-    /// The sender takes its response to a timeout back when it hears this.
+    /// The sender takes its response to a timeout back when it hears this: not if the timer expired in fast recovery, when Linux
+    /// does no F-RTO (`tcp_enter_loss`), and what was sent again first was that recovery's.
     #[cold]
     pub(in crate::tracker) fn loss_undone(&mut self, segment: &Segment) {
-        if let Some(books) = &mut self.books {
+        if let Some(books) = self.books.as_mut().filter(|books| !books.expired_in_recovery) {
             let ts_val = segment.options.timestamps.map(|(val, _)| val);
             books.undone = Some(Undone { t_ns: segment.t_ns, ts_val });
         }
@@ -353,6 +354,9 @@ impl Sender {
             _ if at.in_order => recovery.map(|(before, timer)| (before.max(up_to), timer)),
             _ => recovery,
         };
+        if cause == Cause::Timeout {
+            books.expired_in_recovery = recovery.is_some_and(|(_, timer)| !timer);
+        }
         let passed = if cause == Cause::Timeout { i64::MIN } else { books.again_up_to };
         books.again_up_to = passed.max(at.end);
         match cause {

@@ -231,12 +231,16 @@ impl Limits {
             Some(1..) => None,
             _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
         };
-        let rates = path.rates();
-        // Whoever waits for the application sends at once what it is given, and that queues; what next to the sender comes at one
-        // rate without a queue has that rate from the sender, which paces it (BBR), or from its host.
+        let mut rates = path.rates();
+        // Whoever waits for the application sends at once what it is given, and that queues; what comes at one rate without a
+        // queue, and as it left its sender, has that rate from the sender, which paces it (BBR), or from its host.
         let mine = at(Wait::Application) >= busy_ns + at(Wait::Window) + at(Wait::Silence);
-        self.paced = mine && path.link.is_none() && path.beside_sender() && !path.trains.often_queued();
-        let full = if self.paced { 0.0 } else { path.trains.full_share_of(busy_ns, copies, rates) };
+        let own = path.link.is_none() && (path.beside_sender() || path.trains.mostly_unwaited());
+        self.paced = mine && own && !path.trains.often_queued();
+        if self.paced {
+            rates.constant = None;
+        }
+        let full = path.trains.full_share_of(busy_ns, copies, rates);
         let by_trains = full > shared;
         let full = full.max(shared);
         self.window_in_recovery_ns = filled_ns as f64;

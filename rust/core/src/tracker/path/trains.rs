@@ -48,7 +48,9 @@ pub(super) struct Trains {
     pub all_ns: i64,
     pub queued_ns: i64,
     pub even_ns: i64,
-    /// What of it the receiver's window took.
+    /// What of the last came as it had left its sender, by the clock of that: no link before this point gave it its rate.
+    unwaited_ns: i64,
+    /// What of all the receiver's window took.
     pub window_all_ns: i64,
     pub window_queued_ns: i64,
     pub bytes_all: i64,
@@ -78,6 +80,7 @@ impl Fields for Trains {
             all_ns,
             queued_ns,
             even_ns,
+            unwaited_ns,
             window_all_ns,
             window_queued_ns,
             bytes_all,
@@ -97,7 +100,7 @@ impl Fields for Trains {
         } else if W::READS {
             (*heard_ns, *silence_ns, *acked, *duplicates) = if *sack { (0, 0, 0, 0) } else { follow };
         }
-        walk_over!(walk: all_ns, queued_ns, even_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
+        walk_over!(walk: all_ns, queued_ns, even_ns, unwaited_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
 
@@ -249,6 +252,9 @@ impl Trains {
             // Whether a queue stood in recovery without SACK, only the rate shows.
             self.even_ns = self.even_ns.saturating_add(took_ns);
             self.unqueued.add(rate);
+            if halves.clock.waited_ns() == Some(0) {
+                self.unwaited_ns = self.unwaited_ns.saturating_add(took_ns);
+            }
         }
     }
 
@@ -296,6 +302,11 @@ impl Trains {
     /// Whether a queue stood for some of it at least.
     pub fn often_queued(&self) -> bool {
         self.queued_ns as f64 > OFTEN * self.all_ns as f64
+    }
+
+    /// Whether most even trains without a queue came as they had left their sender.
+    pub fn mostly_unwaited(&self) -> bool {
+        2 * self.unwaited_ns > self.even_ns
     }
 
     /// Whether the receiver's window took much of the time.

@@ -387,8 +387,10 @@ impl Trains {
     fn carried_share(&self, rates: LinkRates) -> Option<f64> {
         let rate = rates.constant?;
         let free = self.all_ns > 0 && self.window_all_ns < self.all_ns / 10;
-        // Rates of a few trains are no link's.
-        let covered = 2 * (self.queued_ns + self.even_ns) >= self.all_ns;
+        // Rates of a few trains are no link's, unless that is the rate while a queue stood.
+        let agreed = rates.queued.is_some_and(|queued| (queued / rate - 1.0).abs() <= ALIKE);
+        let told_ns = self.queued_ns + self.even_ns;
+        let covered = 2 * told_ns >= self.all_ns || agreed && 4 * self.queued_ns >= self.all_ns;
         (free && covered).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
     }
 

@@ -402,7 +402,7 @@ impl Trains {
 }
 
 /// A link that carries data for this part of the time is full: what is left is the spacing of segments.
-const CARRIED: f64 = 0.9;
+const CARRIED: f64 = 0.85;
 /// Part of a time that trains have to cover, to stand for all of it.
 const TOLD: f64 = 0.8;
 /// Trains before a rate is a link's at all.

@@ -11,6 +11,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
 from multitracer.model.derived import Derived
+from multitracer.model.quantities import duration
 from multitracer.output.digest import digest, dominating
 from multitracer.output.rtt import restrictions
 
@@ -121,7 +122,8 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
     for row in rows:
         shown.add_row(*row)
     console.print(shown)
-    if note := _rtt_note([found[place] for place in places]):
+    listed = [found[place] for place in places]
+    for note in filter(None, (_rtt_note(listed), _goodput_note(listed))):
         console.print(Text(note, "dim"))
     if of > len(places):
         console.print(Text(f"... and {of - len(places):,} more", "dim"))
@@ -133,3 +135,13 @@ def _rtt_note(listed: Sequence[Object]) -> str:
     notes = sorted({note for note in said if note})
     some = "" if all(said) else " of some"
     return f"RTT:{some} {'; '.join(notes)}" if notes else ""
+
+
+def _goodput_note(listed: Sequence[Object]) -> str:
+    """What the goodputs of a table leave out; empty if nothing."""
+    limits = [one["limits"] or {} for one in listed]
+    late = [one.get("loss_recovery_before_data", 0.0) * one.get("seconds", 0.0) for one in limits]
+    number = sum(late_s > 0 for late_s in late)
+    if not number:
+        return ""
+    return f"goodput: from the first data on, of {number:,} up to {duration(max(late))} after the handshake"

@@ -18,6 +18,10 @@ RESOLVED = 0.25
 """Where a bound is further from an idle time than this part of it, the other one is said, or how long it was at most."""
 
 
+SAID = 0.005
+"""An idle time of less than this part is no lower bound of any."""
+
+
 def nearly_all(found: Mapping[str, Any]) -> bool | None:
     """Whether TCP used nearly all of the link's capacity; None if the estimate does not show it.
 
@@ -46,6 +50,6 @@ def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
     if found["basis"] == "link log":
         return "", share
     low, high = float(found.get("idle_low", 0.0)), float(found.get("idle_high", 1.0))
-    if low < (1 - RESOLVED) * share:
+    if low < max((1 - RESOLVED) * share, SAID):
         return "at most ", high
     return ("about ", share) if high <= (1 + RESOLVED) * share else ("at least ", low)

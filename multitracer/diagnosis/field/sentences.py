@@ -63,16 +63,27 @@ def _local_drop(group: Group) -> str:
     if timed:
         said += f"; what its timer sent instead, one segment at a time, held {held(group)}"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
+    late = _first_late(group)
     if full:
-        return f"{said}; the link behind it was full{fullness(group)}"
+        return f"{said}; the link behind it was full{fullness(group)}{late}"
     if timed:
-        return said
+        return said + late
     small_s = sum(
         flow.waits_s.get(name, 0.0) for flow in group.flows for name in ("congestion_window", "loss_recovery")
     )
     # What the sender waited for may be unknown: the drops held it all the same.
     by = "the smaller congestion window behind that" if small_s > TIMED * group.seconds else "that"
-    return f"{said}; {by} held {held(group)}"
+    return f"{said}; {by} held {held(group)}{late}"
+
+
+def _first_late(group: Group) -> str:
+    """How long the first data was waited for that its queue let pass."""
+    late = [flow.before_data_s for flow in group.flows if flow.before_data_s > 0]
+    if not late:
+        return ""
+    of = "its" if len(group.flows) == 1 else f"of {count(len(late), 'connection')} the"
+    upto = "up to " if len(late) > 1 else ""
+    return f"; {of} first data passed {upto}{duration(max(late))} after the handshake"
 
 
 def _receiver(group: Group) -> str:

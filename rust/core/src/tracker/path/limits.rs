@@ -3,7 +3,7 @@
 use super::gaps::SILENCE_NS;
 use super::report::{full_link, handshake_ns, mean_rate};
 use super::steady::MOST;
-use super::{Link, Path, full_segment};
+use super::{Link, OTHERWISE, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
@@ -246,7 +246,6 @@ impl Limits {
         self.window_in_recovery_ns = filled_ns as f64;
         self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
-        add(Limit::Bandwidth, busy_ns * full);
         let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
         // was sent.
@@ -255,6 +254,12 @@ impl Limits {
         let rate = constant.or(link.map(|link| link.bytes_per_s as f64));
         let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
+        // What is more of that, by far, was the wait for a timer where its own queue had refused what the sender sent.
+        let beyond_ns = busy_ns * full - (most_ns - window_full_ns).max(0.0);
+        let refused = beyond_ns > OTHERWISE * busy_ns && sender.never_came(acks);
+        let waited_ns = if refused { beyond_ns } else { 0.0 };
+        add(Limit::Bandwidth, busy_ns * full - waited_ns);
+        add(Limit::LossRecovery, waited_ns);
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
         let initial = INITIAL * full_segment(sender);

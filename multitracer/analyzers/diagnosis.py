@@ -62,13 +62,13 @@ _STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
-    A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). By captures
-    alone, the first is what held the transfer longest, unless another surely cost more. That a transfer broke
-    off comes before all else, as no share of the link tells of it; if only a few of its connections did, behind
-    the main cause. With a log of the link, the link is the measure: what cost less than one percent of the
-    transfer goes unsaid, unless it was a reset, a drop or a timer that fired needlessly. Without one, what
-    limited the sender is (`multitracer.diagnosis.field`). Without a capture, what logs prove
-    (`multitracer.diagnosis.findings.logs`).
+    A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). By
+    captures alone, the first is what held the transfer longest, unless another surely cost more. That a
+    transfer broke off comes before all else, as no share of the link tells of it; if only a few of its
+    connections did, behind the main cause. With a log of the link, the link is the measure: what cost
+    less than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
+    needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a
+    capture, what logs prove (`multitracer.diagnosis.findings.logs`).
 
     References
     ----------

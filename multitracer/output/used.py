@@ -15,7 +15,7 @@ SURELY_NOT = 0.97
 """An estimate whose upper bound is not below this does not say that it was not."""
 
 RESOLVED = 0.25
-"""Where a bound is further from an idle time than this part of it, the other one is said, or how long it was at most."""
+"""Where a bound is further from an idle time than this part of it, the other bound is said."""
 
 
 SAID = 0.005

@@ -531,4 +531,20 @@ mod tests {
         assert!(at_one_rate(40, 110).is_some(), "of many that all have it, a tenth is enough");
         assert_eq!(at_one_rate(40, 150), None);
     }
+
+    /// A link that carries nine tenths of the time is full. That its rate is a link's shows in most of the time, or where a queue
+    /// stood for a quarter of it and has the same one.
+    #[test]
+    fn a_queue_confirms_the_rate_of_a_link() {
+        for (queued_rate, queued_ns, full) in [(1e6, 300, true), (1e6, 200, false), (1.3e6, 300, false)] {
+            let trains = Trains {
+                all_ns: 1_000_000_000,
+                queued_ns: queued_ns * MS,
+                bytes_all: 900_000,
+                ..Trains::default()
+            };
+            let rates = LinkRates { constant: Some(1e6), queued: Some(queued_rate) };
+            assert_eq!(trains.full_share_of(1e9, None, rates) >= 0.9, full, "{queued_rate} {queued_ns}");
+        }
+    }
 }

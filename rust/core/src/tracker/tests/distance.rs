@@ -754,3 +754,66 @@ fn a_timer_shows_by_the_clock_behind_a_pause() {
         assert_eq!(causes_here(talk), [cause]);
     }
 }
+
+/// Both clocks show that the sender had heard nothing for longer than a timer, although duplicate ACKs passed here until the last
+/// moment, and a queue held the data before: without the echo, or with a late one, it was asked for.
+#[test]
+fn a_timer_shows_by_both_clocks_in_spite_of_acks() {
+    for (heard_ms, cause) in [(1290, Cause::Timeout), (1590, Cause::Fast)] {
+        let mut talk = between(true, true);
+        for place in 0..20 {
+            let t_ms = 1000 + 10 * place;
+            data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
+            talk.ack(t_ms + 1, 1001 + 1000 * place, &[]);
+        }
+        // Sent from 1300 on, on their way until 1600 and later, and the first of them lost.
+        for place in 21..30 {
+            let t_ms = 1600 + place;
+            data_that_heard(&mut talk, t_ms, 1290 + place, 1190 + place, 1 + 1000 * place);
+            talk.ack(t_ms, 20_001, &[(21_001, 1001 + 1000 * place)]);
+        }
+        data_that_heard(&mut talk, 1700, 1650, heard_ms, 20_001);
+        assert_eq!(causes_here(talk), [cause], "heard at {heard_ms}");
+    }
+}
+
+/// Close to the sender, without SACK: what the timer sent is seen for the first time, and so the sender's state here knows of
+/// no timeout. What is sent again behind it, and was seen, is slow start all the same.
+#[test]
+fn behind_a_timer_that_was_seen_once_there_is_slow_start() {
+    for missed in [true, false] {
+        let mut talk = Talk::new(7);
+        talk.handshake(false);
+        for place in (0..30).filter(|place| !missed || ![3, 8].contains(place)) {
+            talk.data(1000 + place, 1 + 1000 * place, 1000);
+            talk.ack(1000 + place, if missed { (1001 + 1000 * place).min(3001) } else { 3001 }, &[]);
+        }
+        talk.data(1400, 3001, 1000);
+        talk.ack(1400, 8001, &[]);
+        (9..12).for_each(|place| {
+            talk.data(1401 + place, 1 + 1000 * place, 1000);
+            talk.ack(1401 + place, 8001, &[]);
+        });
+        let causes = causes_here(talk);
+        assert_eq!(causes[causes.len() - 3..], [Cause::SlowStart; 3], "the first was missed: {missed}");
+    }
+}
+
+/// A timer that expires while fast recovery repairs what was lost before this point: Linux does no F-RTO then, whatever the next
+/// ACK reports.
+#[test]
+fn a_timer_in_fast_recovery_is_not_taken_back() {
+    let mut talk = between(true, true);
+    for place in (0..20).filter(|place| ![2, 5].contains(place)) {
+        let t_ms = 1000 + 10 * place;
+        data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
+        talk.ack(t_ms + 1, (1001 + 1000 * place).min(2001), &[(3001, 1001 + 1000 * place)]);
+    }
+    // Fast recovery sends the first again, which is lost behind this point; then its timer does.
+    data_that_heard(&mut talk, 1300, 1300, 1200, 2001);
+    data_that_heard(&mut talk, 1700, 1700, 1200, 2001);
+    talk.ack_echo(1801, 2001, &[(19_001, 20_001), (3001, 5001)], 1190);
+    talk.ack_echo(1802, 5001, &[(6001, 20_001)], 1700);
+    data_that_heard(&mut talk, 1902, 1902, 1802, 5001);
+    assert_eq!(causes_here(talk), [Cause::Fast, Cause::Timeout, Cause::SlowStart]);
+}

@@ -746,3 +746,30 @@ proptest! {
         prop_assert!((limits.shares().iter().sum::<f64>() - 1.0).abs() < 1e-6);
     }
 }
+
+/// What is left of the window is less than a segment: nothing is sent until the timer fills it (RFC 9293 section 3.8.6.1).
+#[test]
+fn what_is_left_of_a_window_waits_for_the_persist_timer() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let window = |talk: &mut Talk, t_ms: i64, ack: i64, window: u16| {
+        let mut segment = talk.blank(t_ms, false);
+        (segment.seq, segment.ack) = (talk.isn_b.wrapping_add(1), talk.isn_a.wrapping_add(ack as u32));
+        segment.window = window;
+        talk.tracker.segment(&segment);
+    };
+    for place in 0..20 {
+        talk.data(200 + place, 1 + 1000 * place, 1000);
+    }
+    window(&mut talk, 300, 20_001, 28);
+    talk.data(600, 20_001, 28);
+    window(&mut talk, 700, 20_029, 30_000);
+    (0..20).for_each(|place| talk.data(701 + place, 20_029 + 1000 * place, 1000));
+    window(&mut talk, 820, 40_029, 30_000);
+    let (connections, _) = talk.done();
+    let limits = Limits::of(&connections[0], 0).expect("data was sent");
+    let held_ms = limits.ns[Limit::ReceiverWindow as usize] / 1e6;
+    assert!((370.0..=490.0).contains(&held_ms), "{held_ms} ms");
+    let other_ms = (limits.ns[Limit::Application as usize] + limits.ns[Limit::Unknown as usize]) / 1e6;
+    assert!(other_ms < 25.0, "{other_ms} ms");
+}

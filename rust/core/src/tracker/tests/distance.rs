@@ -807,12 +807,20 @@ fn a_timer_in_fast_recovery_is_not_taken_back() {
     for place in (0..20).filter(|place| ![2, 5].contains(place)) {
         let t_ms = 1000 + 10 * place;
         data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
-        talk.ack(t_ms + 1, (1001 + 1000 * place).min(2001), &[(3001, 1001 + 1000 * place)]);
+        // What the last bring is reported after the timeout.
+        if place < 18 {
+            let reported = (if place < 5 { 3001 } else { 6001 }, 1001 + 1000 * place);
+            talk.ack(
+                t_ms + 1,
+                (1001 + 1000 * place).min(2001),
+                &[reported, (3001, 5001)][..usize::from(place > 2)],
+            );
+        }
     }
     // Fast recovery sends the first again, which is lost behind this point; then its timer does.
     data_that_heard(&mut talk, 1300, 1300, 1200, 2001);
     data_that_heard(&mut talk, 1700, 1700, 1200, 2001);
-    talk.ack_echo(1801, 2001, &[(19_001, 20_001), (3001, 5001)], 1190);
+    talk.ack_echo(1801, 2001, &[(6001, 20_001), (3001, 5001)], 1190);
     talk.ack_echo(1802, 5001, &[(6001, 20_001)], 1700);
     data_that_heard(&mut talk, 1902, 1902, 1802, 5001);
     assert_eq!(causes_here(talk), [Cause::Fast, Cause::Timeout, Cause::SlowStart]);

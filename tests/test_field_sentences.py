@@ -600,6 +600,33 @@ def test_identifications_left_out_without_a_loss_show_a_queue_that_refuses(point
     )
 
 
+def test_the_wait_for_the_first_data_that_a_queue_let_pass_is_said() -> None:
+    late = {"losses": {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}}
+    facts: Any = {
+        "point": "snd",
+        "bandwidth": 0.5,
+        "loss_recovery": 0.4,
+        "full": 0.9,
+        "rate": 1e7,
+        "base": 1.0,
+    }
+    waited: Any = {"loss_recovery_before_data": 0.03}
+    alone, *_ = sentences([entry(**facts, parts=waited) | late])
+    assert alone.text.endswith("; its first data passed 600 ms after the handshake")
+    several = [entry(at, **facts, shared=2, parts=waited if at else {}) | late for at in range(3)]
+    together, *_ = sentences(several)
+    assert together.text.endswith("; of 2 connections the first data passed up to 600 ms after the handshake")
+
+
+def test_a_link_that_was_full_for_longest_stands_behind_what_cost_time_and_moves_nothing_ahead() -> None:
+    found = flow(
+        entry(bandwidth=0.4, handshake=0.36, congestion_window=0.16, loss_recovery=0.08, lost=(0, 9))
+    )
+    assert found is not None
+    kinds = [cause.kind for cause in causes(found)]
+    assert kinds == ["idle_handshake_slow_start", "loss", "bottleneck"]
+
+
 @pytest.mark.parametrize(
     ("window", "full", "kind"),
     [(0.9, 0.0, "local_drop"), (0.01, 0.9, "bottleneck"), (0.01, 0.0, "idle_application")],

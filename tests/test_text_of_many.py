@@ -7,12 +7,13 @@ import struct
 from pathlib import Path
 
 import pytest
+from support_entries import entry
 from support_samples import Run
 
 import multitracer as mt
 from multitracer import native
 from multitracer.api import pipeline
-from multitracer.cli import render
+from multitracer.cli import many, render
 from multitracer.model.derived import Derived
 from multitracer.model.errors import TooManyConnections
 from multitracer.output import unanswered
@@ -144,3 +145,15 @@ def test_a_capture_of_too_many_connections_is_given_up_early(tmp_path: Path) -> 
     with pytest.raises(TooManyConnections):
         native.read_capture(path, keep_segments=True, most=299)
     assert len(native.read_capture(path, keep_segments=True, most=300)["connections"]) == 300
+
+
+@pytest.mark.parametrize(
+    ("waited", "note"),
+    [
+        ([0.0, 0.0, 0.0], ""),
+        ([0.0, 0.01, 0.062], "goodput: from the first data on, of 2 up to 1.24 s after the handshake"),
+    ],
+)
+def test_goodputs_that_leave_out_a_wait_say_so(waited: list[float], note: str) -> None:
+    listed = [entry(at, parts={"loss_recovery_before_data": share}) for at, share in enumerate(waited)]
+    assert many._goodput_note(listed) == note

@@ -225,12 +225,15 @@ def written(entries: list[Object]) -> Iterator[str]:
             beyond = max(before - one.slow_start_s, 0.0) if one is not None else 0.0
             parts += [beyond] if beyond else []
             parts[len(shares)] -= beyond
-            for name in ("receiver_window_in_recovery", "receiver_window_paced"):
+            for name in ("receiver_window_in_recovery", "receiver_window_paced", "congestion_window_paced"):
                 yield from NUMBER.findall(duration(limits[name] * limits["seconds"]))
             sums = [
                 sum(parts[at] for at in range(len(parts)) if mask >> at & 1)
                 for mask in range(1 << len(parts))
             ]
+            # The pace of a sender is no time of its congestion window.
+            paced = limits["congestion_window_paced"] * limits["seconds"]
+            sums += [whole - paced for whole in sums] if paced else []
             # A standstill is taken from what is unknown, then from what the sender seemed to wait for.
             still = sum(one["length_s"] for one in entry["standstills"] or ())
             for taken in {0.0, still, max(still - shares["unknown"], 0.0)}:

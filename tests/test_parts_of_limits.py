@@ -269,3 +269,25 @@ def test_a_stall_is_no_recovery_in_which_the_window_was_full(stalled_s: float, s
         standstills=stalls,
     )
     assert ("receiver window full during recovery: 14%" in limits_line(one)) is said
+
+
+def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
+    """Requests of fourteen segments, in pairs 5 ms apart, as BBR sends them after the first."""
+    said = Conversation(timestamps=True)
+    said.handshake(0, RTT_MS)
+    t_ms, seq = RTT_MS + 1.0, 1
+    for request in range(20):
+        for number in range(14):
+            length, flags = (700, PSH) if number == 13 else (988, 0)
+            said.data(t_ms + (0.01 * number if request == 0 else 5 * (number // 2)), seq, length, flags)
+            seq += length
+        t_ms += RTT_MS + 40
+        said.ack(t_ms, seq)
+        t_ms += 200
+    (one,) = (found := analysed(said, tmp_path))["connections"]
+    shares = one["limits"]
+    paced_s = shares["congestion_window_paced"] * shares["seconds"]
+    assert paced_s == pytest.approx(19 * 0.030, rel=0.1)
+    assert shares["bandwidth"] == 0
+    texts = [sentence["text"] for sentence in found["diagnosis"]]
+    assert any(text.startswith("the sender paced its segments") for text in texts)

@@ -310,6 +310,8 @@ def limits(connection: Object) -> str:
     full = f"; receiver window full during recovery: {also:.0%}" if also >= _SOME else ""
     paced = facts.window_paced_s / seconds
     full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
+    own = facts.paced_s / seconds
+    full += f"; congestion window with room: {own:.0%}" if own >= _SOME else ""
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
 
 

@@ -19,10 +19,10 @@ NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
 """Limits that the kernel's counters do not tell apart."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
 _OF_APPLICATION = ("application_nagle", "application_behind")
+_OF_WINDOW = ("congestion_window_before_loss", "congestion_window_after_data", "congestion_window_paced")
 _PARTS = (
     *_OF_APPLICATION,
-    "congestion_window_before_loss",
-    "congestion_window_after_data",
+    *_OF_WINDOW,
     "loss_recovery_before_data",
     "loss_recovery_silent",
     "receiver_window_in_recovery",
@@ -179,7 +179,7 @@ def kernel_limits(
     parts = dict.fromkeys(_PARTS, 0.0)
     if inferred and inferred["congestion_window"]:
         of_inferred = shares["congestion_window"] / inferred["congestion_window"]
-        for name in ("congestion_window_before_loss", "congestion_window_after_data"):
+        for name in _OF_WINDOW:
             parts[name] = round(of_inferred * inferred[name], 6)
     if inferred:
         for name in _OF_APPLICATION:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object
+from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, Object
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream
 from multitracer.output.rtt import (
@@ -47,6 +47,7 @@ def flow(
         """Seconds of a part of the limits."""
         return float(limits.get(name) or 0.0) * (seconds or 0.0)
 
+    paced_s = part_s("congestion_window_paced")
     return Flow(
         index=entry["index"],
         name=f"{first} {'->' if forward else '<-'} {second}",
@@ -109,6 +110,7 @@ def flow(
         after_data_s=part_s("congestion_window_after_data"),
         window_in_recovery_s=part_s("receiver_window_in_recovery"),
         window_paced_s=part_s("receiver_window_paced"),
+        paced_s=paced_s if paced_s >= MOSTLY_PACED * part_s("congestion_window") else 0.0,
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),

@@ -15,6 +15,11 @@ Object = Mapping[str, Any]
 FILLED = 0.9
 """A link that was full for this part of the time was full for nearly all of it."""
 
+MOSTLY_PACED = 0.5
+"""From this part of the time of a congestion window on in which it had room, it is the sender's pace.
+
+Less may be ACKs that were lost or late."""
+
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
 
@@ -176,6 +181,9 @@ class Flow:
         Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
     nagle_s : float
         Of the seconds of the application, those in which Nagle's algorithm held the ends of what it wrote.
+    paced_s : float
+        Of the seconds of the congestion window, those in which it had room, if they are most of them: the
+        sender paced itself.
     before_loss_s, after_data_s, window_in_recovery_s, window_paced_s : float
         Of the seconds of the congestion window, those before the first loss showed, and those after the last
         data segment; of loss recovery, those in which the receiver's window had no room either; of that
@@ -255,6 +263,7 @@ class Flow:
     after_data_s: float = 0.0
     window_in_recovery_s: float = 0.0
     window_paced_s: float = 0.0
+    paced_s: float = 0.0
     median_ms: float | None = None
     base_at_most: bool = False
     opener_away: bool = False

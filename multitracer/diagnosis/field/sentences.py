@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import SLOW_START
-from multitracer.diagnosis.field.facts import FULL, Flow
+from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
@@ -179,6 +179,14 @@ def _slow_start(group: Group) -> str:
         return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout"
     longest_s = sum(flow.slow_start_s for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
+    paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
+    if paced_s >= MOSTLY_PACED * group.seconds > 0:
+        rest_s = group.seconds - paced_s
+        rest = f"; the congestion window limited it for {duration(rest_s)}" if rest_s >= SAID_S else ""
+        return (
+            f"the sender paced its segments, which limited {held(replace(group, seconds=paced_s))}: no ACK "
+            f"released what it sent, so its congestion window had room{rest}"
+        )
     if longest_s and group.seconds > 2 * longest_s:
         # Where the sender's kernel was asked, a recording is there, or its counters.
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"

@@ -101,6 +101,7 @@ fn push_limits(out: &mut String, limits: &Limits) {
         (",\n        \"application_behind\": ", limits.behind_ns),
         (",\n        \"congestion_window_before_loss\": ", limits.before_loss_ns),
         (",\n        \"congestion_window_after_data\": ", limits.after_data_ns),
+        (",\n        \"congestion_window_paced\": ", limits.unprompted_ns),
         (",\n        \"loss_recovery_before_data\": ", limits.before_data_ns),
         (",\n        \"loss_recovery_silent\": ", limits.silent_ns),
         (",\n        \"receiver_window_in_recovery\": ", limits.window_in_recovery_ns),

@@ -431,6 +431,7 @@ impl Gaps {
         }
         let [network, drain] = [Wait::Network, Wait::Drain].map(|wait| self.spent_ns[wait as usize]);
         let took_ns = self.writes.emptied(network.saturating_add(drain));
+        self.parts.emptied(took_ns > 0);
         let of_network_ns = took_ns.min(network);
         self.spent_ns[Wait::Network as usize] -= of_network_ns;
         self.spent_ns[Wait::Drain as usize] -= took_ns - of_network_ns;
@@ -438,13 +439,22 @@ impl Gaps {
         took_ns > 0
     }
 
-    /// The network took this time until what passes `at` a time. Next to the sender no link is on the way: where no ACK released
-    /// it, the sender paced itself.
+    /// The network took this time until what passes `at` a time. Next to the sender no link is between: where no ACK released
+    /// it, the sender paced itself. By its clock it shows that no queue of its own did.
     #[inline(always)]
     fn network(&mut self, ns: i64, at: (i64, i64, i64, Option<u32>), halves: &Halves) {
         self.spend(Wait::Network, ns);
-        if self.held_at > 0 && halves.beside_sender() && !self.known.prompted(at, halves.quick_ns) {
-            self.parts.paces(ns);
+        if !halves.beside_sender() {
+            return;
+        }
+        let (held, own) = (self.held_at > 0, halves.clock.waited_ns() == Some(0));
+        if (held || own) && !self.known.prompted(at, halves.quick_ns) {
+            if held {
+                self.parts.paces(ns);
+            }
+            if own {
+                self.parts.unprompted(ns);
+            }
         }
     }
 
@@ -481,6 +491,11 @@ impl Gaps {
     /// What of the receiver window's time it had room, and the sender paced itself.
     pub fn paced_ns(&self) -> i64 {
         self.parts.paced_ns()
+    }
+
+    /// What of the network's time no ACK released what was sent: the sender's window had room.
+    pub fn unprompted_ns(&self) -> i64 {
+        self.parts.unprompted_ns()
     }
 
     #[cfg(test)]

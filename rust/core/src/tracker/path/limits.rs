@@ -85,6 +85,9 @@ pub struct Limits {
     pub paced: bool,
     /// Of the application's time, what Nagle's algorithm held the ends of its requests or responses for.
     pub nagle_ns: f64,
+    /// Of the congestion window's time, next to the sender, that in which no ACK released what it sent: its window had room, and
+    /// it paced itself.
+    pub unprompted_ns: f64,
     /// Bytes a second that the application wrote by its own clock, where its writes show one.
     pub writes_bytes_per_s: Option<f64>,
     /// Of the application's time, what it had written data that had to wait, which TCP made up for.
@@ -171,6 +174,7 @@ impl Limits {
         let held_ns = held_ns.min(spent[Wait::Network as usize]);
         spent[Wait::Network as usize] -= held_ns;
         spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(held_ns);
+        let network_ns = spent[Wait::Network as usize] as f64;
         if let Some(kept) = path.gaps.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             self.behind_ns = kept.behind_ns as f64;
@@ -281,10 +285,15 @@ impl Limits {
             (full, full)
         };
         let behind_ns = at(Wait::Network) - before_loss_ns;
-        add(window_free, before_loss_ns * (1.0 - full_before) + behind_ns * (1.0 - full_behind));
+        let free_ns = before_loss_ns * (1.0 - full_before) + behind_ns * (1.0 - full_behind);
+        add(window_free, free_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_data_ns * (1.0 - full_behind);
             self.before_loss_ns = before_loss_ns * (1.0 - full_before);
+            // The application's own clock may have taken a part of it.
+            let kept = at(Wait::Network) / network_ns.max(1.0);
+            let unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * (1.0 - full);
+            self.unprompted_ns = unprompted_ns.min(free_ns);
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);

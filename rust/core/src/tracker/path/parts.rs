@@ -1,5 +1,5 @@
 //! What stands beside the time that a sender waited for something, or is a part of it: time before the first loss, a
-//! receiver's window that had no room during loss recovery either, and one that had room while the sender paced itself.
+//! receiver's window that had no room during loss recovery either, and windows that had room while the sender paced itself.
 
 use super::trains::Delivered;
 use crate::tracker::fields::{Walk, walk_over};
@@ -19,6 +19,10 @@ pub(super) struct Parts {
     /// What of the time of the receiver's window it had room; and what was so since it last held the sender.
     paced_ns: i64,
     pacing_ns: i64,
+    /// Time of the network in which no ACK released what its sender sent; the same when its application had last left it nothing
+    /// to send.
+    unprompted_ns: i64,
+    unprompted_before_ns: i64,
 }
 
 impl Parts {
@@ -33,12 +37,22 @@ impl Parts {
         if W::READS {
             *self = Parts::default();
         }
-        let Parts { until_loss_ns, delivered, filled_ns, filling_ns, filled_at, paced_ns, pacing_ns } = self;
+        let Parts {
+            until_loss_ns,
+            delivered,
+            filled_ns,
+            filling_ns,
+            filled_at,
+            paced_ns,
+            pacing_ns,
+            unprompted_ns,
+            unprompted_before_ns,
+        } = self;
         if loss {
             walk_over!(walk: until_loss_ns, delivered);
         }
         if rest {
-            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns);
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns);
         }
     }
 }
@@ -69,8 +83,29 @@ impl Parts {
 
     /// The window holds the sender; so much of what the network took since it held it before is of the window, too.
     pub fn held(&mut self, of_window_ns: i64) {
-        self.paced_ns = self.paced_ns.saturating_add(self.pacing_ns.min(of_window_ns));
+        let paced_ns = self.pacing_ns.min(of_window_ns);
+        self.paced_ns = self.paced_ns.saturating_add(paced_ns);
         self.pacing_ns = 0;
+        self.unprompted_ns = (self.unprompted_ns - paced_ns).max(0);
+    }
+
+    /// No ACK released what was sent after so much of the network's time.
+    pub fn unprompted(&mut self, ns: i64) {
+        self.unprompted_ns = self.unprompted_ns.saturating_add(ns);
+    }
+
+    /// Nothing was left to send. If the application `took` what the network seemed to have taken since that was so before, it
+    /// took this, too.
+    pub fn emptied(&mut self, took: bool) {
+        if took {
+            self.unprompted_ns = self.unprompted_ns.min(self.unprompted_before_ns);
+        }
+        self.unprompted_before_ns = self.unprompted_ns;
+    }
+
+    /// Time of the network in which its sender's window had room.
+    pub fn unprompted_ns(&self) -> i64 {
+        self.unprompted_ns
     }
 
     /// Loss recovery in which the receiver's window had no room, of all that was sent up to `high`: what followed it shows

@@ -50,7 +50,7 @@ _IDLE = {
         "application",
         "all data handed over was sent and acknowledged, or only its ACK was awaited",
     ),
-    "handshake_slow_start": ("handshake, slow start", "cwnd still below the BDP"),
+    "handshake_slow_start": ("handshake, slow start or pace", "cwnd still below the BDP"),
     "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
     "recovery_stall": ("recovery stall", "the sender was in recovery from a loss"),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
@@ -74,7 +74,7 @@ _LIMITED = {
         ("application", "all that it had handed over was sent"),
         (
             "handshake_slow_start",
-            "the handshake, or a congestion window that no loss had reduced, limited it",
+            "the handshake, a congestion window that no loss had reduced, or its own pace limited the sender",
         ),
     )
 }

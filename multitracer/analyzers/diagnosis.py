@@ -8,6 +8,7 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.chains.found import chains_of
+from multitracer.diagnosis.field.causes import FULL_LINK
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
@@ -124,17 +125,17 @@ def _from_captures(
 
 
 def _dearest_first(found: list[Finding]) -> list[Finding]:
-    """The main cause is what held the transfer longest, unless another surely cost more."""
-    if not found or found[0].kind in _FULL:
+    """The main cause is what held the transfer longest, unless another surely cost more.
+
+    A link that is full costs nothing, and is the main cause all the same.
+    """
+    if not found or found[0].kind in FULL_LINK:
         return found
     dearest = max(found, key=lambda one: one.between_s[0])
     if dearest.between_s[0] <= found[0].between_s[1]:
         return found
     return [dearest, *(one for one in found if one is not dearest)]
 
-
-_FULL = ("bottleneck", "queue")
-"""A link that is full costs nothing, and is the main cause all the same."""
 
 _SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
 """What the kernel's log of a host tells, and what captures alone say of the same."""

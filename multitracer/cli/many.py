@@ -10,6 +10,7 @@ from rich.text import Text
 from multitracer.cli import words
 from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
+from multitracer.diagnosis.field.entries import flow
 from multitracer.model.derived import Derived
 from multitracer.model.quantities import duration
 from multitracer.output.digest import digest, dominating
@@ -139,8 +140,7 @@ def _rtt_note(listed: Sequence[Object]) -> str:
 
 def _goodput_note(listed: Sequence[Object]) -> str:
     """What the goodputs of a table leave out; empty if nothing."""
-    limits = [one["limits"] or {} for one in listed]
-    late = [one.get("loss_recovery_before_data", 0.0) * one.get("seconds", 0.0) for one in limits]
+    late = [facts.before_data_s for facts in map(flow, listed) if facts is not None]
     number = sum(late_s > 0 for late_s in late)
     if not number:
         return ""

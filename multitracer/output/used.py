@@ -17,7 +17,6 @@ SURELY_NOT = 0.97
 RESOLVED = 0.25
 """Where a bound is further from an idle time than this part of it, the other bound is said."""
 
-
 SAID = 0.005
 """An idle time of less than this part is no lower bound of any."""
 

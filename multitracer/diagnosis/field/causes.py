@@ -30,6 +30,9 @@ FEW_NEEDLESS = 2
 
 SLOW_START = "idle_handshake_slow_start"
 
+FULL_LINK = ("bottleneck", "queue")
+"""Causes that are a full link."""
+
 _AFTER_S = 1e-9
 """What comes behind another in the order of causes is shorter by this."""
 
@@ -159,7 +162,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 
 def company(flows: Sequence[Flow]) -> Company:
     """What those that share a queue show together."""
-    full = any(causes(flow)[0].kind in ("bottleneck", "queue", "local_drop") for flow in flows if flow.shared)
+    full = any(causes(flow)[0].kind in (*FULL_LINK, "local_drop") for flow in flows if flow.shared)
     droppers = frozenset(
         flow.sender
         for flow in flows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import Cause, Company, causes, company
+from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.model.frozen import frozen
 from multitracer.output.costs import SAID_S
@@ -85,7 +85,7 @@ def span_of(flows: Sequence[Flow]) -> float:
 
 def _least(kind: str) -> float:
     """From which part of the time on a cause is told that is no connection's main one."""
-    return UNKNOWN if kind == "unknown" else BURSTS if kind in _FULL_LINK else WORTH
+    return UNKNOWN if kind == "unknown" else BURSTS if kind in FULL_LINK else WORTH
 
 
 def groups(flows: Sequence[Flow]) -> list[Group]:
@@ -112,8 +112,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         chosen = main or [
             flow
             for flow, mine in found
-            if any(cause.kind == kind for cause in mine)
-            and (kind not in _FULL_LINK or _shows(flow, together))
+            if any(cause.kind == kind for cause in mine) and (kind not in FULL_LINK or _shows(flow, together))
         ]
         if not chosen:
             continue
@@ -139,9 +138,6 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     return sorted(groups, key=lambda group: -group.weight)
 
 
-_FULL_LINK = ("bottleneck", "queue")
-
-
 def _ended_before(chosen: Sequence[Flow], flows: Sequence[Flow], cost_s: float) -> bool:
     """Whether another that was there beside them ended so much later that it was not kept from it by them."""
     last, ended_s = max(flows, key=lambda flow: flow.end_s), max(flow.end_s for flow in chosen)
@@ -162,14 +158,14 @@ def _one_name_a_link(found: list[tuple[Flow, list[Cause]]]) -> list[tuple[Flow, 
 
     What it added to the RTT differs from one to the other, by when they were there: it is one queue.
     """
-    weights = dict.fromkeys(_FULL_LINK, 0)
+    weights = dict.fromkeys(FULL_LINK, 0)
     for flow, mine in found:
-        if flow.shared and mine[0].kind in _FULL_LINK:
+        if flow.shared and mine[0].kind in FULL_LINK:
             weights[mine[0].kind] += flow.unique_bytes
     if not all(weights.values()):
         return found
     name = max(weights, key=lambda kind: weights[kind])
     return [
-        (flow, [replace(one, kind=name) if flow.shared and one.kind in _FULL_LINK else one for one in mine])
+        (flow, [replace(one, kind=name) if flow.shared and one.kind in FULL_LINK else one for one in mine])
         for flow, mine in found
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import SLOW_START
+from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import Group
@@ -38,7 +38,7 @@ def text(group: Group, *, with_loss: bool) -> str:
 def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
     recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
-    if group.kind not in ("bottleneck", "queue") or recovery_s < SAID_S:
+    if group.kind not in FULL_LINK or recovery_s < SAID_S:
         return ""
     return f"; loss recovery took {duration(recovery_s)}{', summed' if len(group.flows) > 1 else ''}"
 

@@ -159,12 +159,7 @@ impl Sender {
     /// A TSval beyond that of the copy before, by the pace of the sender's clock; `None` while that is not known.
     fn later_timestamp(&self, ts_val: Option<u32>, before: Option<&Sent>, t_ns: i64) -> Option<u32> {
         let (ts_val, before) = (ts_val?, before?);
-        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
-        let ticks = i64::from(last.wrapping_sub(first) as i32);
-        if ticks < 100 || last_ns <= first_ns {
-            return None;
-        }
-        let back = (t_ns - before.last_ns) / ((last_ns - first_ns) / ticks).max(1);
+        let back = (t_ns - before.last_ns) / self.tick_ns()?.max(1);
         let back = back - 2 - back / 50;
         (0..i64::from(i32::MAX)).contains(&back).then(|| ts_val.wrapping_sub(back as u32))
     }

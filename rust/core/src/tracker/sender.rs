@@ -18,6 +18,9 @@ use super::undo::TAKEN_BACK;
 /// Records that are named at most.
 pub(crate) const NAMED: usize = 12;
 
+/// Ticks of a sender's clock from which on its pace is known.
+const TICKS: i64 = 100;
+
 /// One direction.
 ///
 /// In the order of how often they are asked for: of many connections that take turns, each packet waits for every line
@@ -105,6 +108,13 @@ impl Sender {
                 relative
             }
         }
+    }
+
+    /// A tick of the clock that its TSval is read from; `None` while too few have passed to show it.
+    pub(super) fn tick_ns(&self) -> Option<i64> {
+        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
+        let ticks = i64::from(last.wrapping_sub(first) as i32);
+        (ticks >= TICKS && last_ns > first_ns).then(|| last_ns.saturating_sub(first_ns) / ticks)
     }
 
     /// Whether nothing was sent but SYNs, of which none is acknowledged.

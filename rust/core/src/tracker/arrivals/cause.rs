@@ -12,8 +12,6 @@ use crate::tracker::sender::Sender;
 
 /// From this round trip of the path before this point on, what the sender knew is no longer what was seen here.
 const DISTANT_NS: i64 = 5_000_000;
-/// Ticks of a sender's clock from which on its pace is known.
-const TICKS: i64 = 100;
 /// Arrivals since a timer expired, at most, after which slow start shows.
 const TURNED: u32 = 16;
 /// Arrivals that are looked back at for what was sent again since a timer expired.
@@ -169,14 +167,9 @@ impl Sender {
     fn silence_by_clock(&self, segment: &Segment) -> Option<i64> {
         let (ts_val, _) = segment.options.timestamps?;
         let newest = self.books.as_ref().and_then(|books| books.ts_newest)?;
-        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
-        let ticks = i64::from(last.wrapping_sub(first) as i32);
         let silent = i64::from(ts_val.wrapping_sub(newest) as i32);
-        if ticks < TICKS || last_ns <= first_ns {
-            return None;
-        }
         // By the clock, up to a tick is missing.
-        (silent + 1).checked_mul(last_ns.saturating_sub(first_ns) / ticks)
+        (silent + 1).checked_mul(self.tick_ns()?)
     }
 
     /// How long ago the ACK had reached the sender that this echoes, when it sent this: ACKs may have passed here since, and what
@@ -185,13 +178,9 @@ impl Sender {
         let (ts_val, ts_ecr) = segment.options.timestamps?;
         let path = self.path.as_ref()?;
         let late_ns = path.late_by_clock(segment.t_ns, ts_val, self.ts_first)?;
-        let ((first, first_ns), (last, last_ns)) = (peer.ts_first?, peer.ts_last?);
-        let ticks = i64::from(last.wrapping_sub(first) as i32);
-        if ticks < TICKS || last_ns <= first_ns {
-            return None;
-        }
+        let (last, last_ns) = peer.ts_last?;
         let since = i64::from(last.wrapping_sub(ts_ecr) as i32);
-        let acked_ns = last_ns - since.checked_mul((last_ns - first_ns) / ticks)?;
+        let acked_ns = last_ns - since.checked_mul(peer.tick_ns()?)?;
         let (near_ns, _) = path.near_ns()?;
         Some(segment.t_ns - late_ns - acked_ns - near_ns)
     }
@@ -200,13 +189,9 @@ impl Sender {
     /// to it and back is in it. `None` without timestamps, and while the pace of the clock is not known.
     fn waited_by_clock(&self, segment: &Segment, since_ns: i64) -> Option<i64> {
         let (ts_val, _) = segment.options.timestamps?;
-        let ((first, first_ns), (last, last_ns)) = (self.ts_first?, self.ts_last?);
-        let ticks = i64::from(last.wrapping_sub(first) as i32);
-        if ticks < TICKS || last_ns <= first_ns {
-            return None;
-        }
+        let (last, last_ns) = self.ts_last?;
         let after = i64::from(ts_val.wrapping_sub(last) as i32);
-        let after_ns = after.checked_mul(last_ns.saturating_sub(first_ns) / ticks)?;
+        let after_ns = after.checked_mul(self.tick_ns()?)?;
         Some(last_ns.saturating_sub(since_ns).saturating_add(after_ns))
     }
 

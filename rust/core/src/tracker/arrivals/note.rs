@@ -1,6 +1,6 @@
 //! What each segment of a direction leaves in the books.
 
-use super::books::{Books, Gap};
+use super::books::Gap;
 use super::cause::Surroundings;
 use super::ids::Step;
 use super::recent::Seen;
@@ -260,9 +260,8 @@ impl Sender {
         let distant = self.is_distant(seq, peer);
         // Whatever else it is, after a timeout nothing but slow start sends it again. Next to the sender its own state shows that
         // timeout, too, unless what its timer sent was seen for the first time.
-        let missed = |books: &&Books| distant || books.counts.upstream > 0;
-        let after_timeout = !self.sack_permitted && found.0 == Cause::Fast;
-        let books = self.books.as_deref().filter(missed).filter(|_| after_timeout);
+        let fast = !self.sack_permitted && found.0 == Cause::Fast;
+        let books = self.books.as_deref().filter(|books| fast && (distant || books.counts.upstream > 0));
         let recovery = books.and_then(|books| books.recovery);
         let slow_start = recovery.is_some_and(|(up_to, timer)| timer && seq < up_to);
         let rows = self.books.as_mut().map(|books| &mut books.arrivals);

@@ -90,10 +90,10 @@ impl RoundTrip {
         };
         let (median_ns, p95_ns) = match base_ns {
             Some(_) if measured => match quantiles(&halves.whole, base_ns) {
-                (Some(median_ns), Some(p95_ns))
+                known @ (Some(median_ns), Some(p95_ns))
                     if sharp(median_ns, far.median_ns, 0.5) && sharp(p95_ns, far.p95_ns, 0.95) =>
                 {
-                    (Some(median_ns), Some(p95_ns))
+                    known
                 }
                 _ => (None, None),
             },

@@ -735,17 +735,22 @@ fn behind_a_new_ack_there_is_no_timeout() {
     assert_eq!(connections[0].senders[0].timeouts().len(), 2);
 }
 
+/// Twenty segments 10 ms apart, each answered so much later.
+fn twenty_answered(talk: &mut Talk, answer_ms: i64) {
+    for place in 0..20 {
+        let t_ms = 1000 + 10 * place;
+        data_that_heard(talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
+        talk.ack(t_ms + answer_ms, 1001 + 1000 * place, &[]);
+    }
+}
+
 /// A path that stands still brings a retransmission together with the data before. Both echo the same, and by their clock
 /// there is a timer between them.
 #[test]
 fn a_timer_shows_by_the_clock_behind_a_pause() {
     for (apart_ms, cause) in [(230, Cause::Timeout), (20, Cause::Unknown)] {
         let mut talk = between(false, true);
-        for place in 0..20 {
-            let t_ms = 1000 + 10 * place;
-            data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
-            talk.ack(t_ms + 20, 1001 + 1000 * place, &[]);
-        }
+        twenty_answered(&mut talk, 20);
         // Sent at 1200, on their way until 2500.
         data_that_heard(&mut talk, 2500, 1200, 1100, 20_001);
         data_that_heard(&mut talk, 2500, 1200, 1100, 21_001);
@@ -761,11 +766,7 @@ fn a_timer_shows_by_the_clock_behind_a_pause() {
 fn a_timer_shows_by_both_clocks_in_spite_of_acks() {
     for (heard_ms, cause) in [(1290, Cause::Timeout), (1590, Cause::Fast)] {
         let mut talk = between(true, true);
-        for place in 0..20 {
-            let t_ms = 1000 + 10 * place;
-            data_that_heard(&mut talk, t_ms, t_ms, t_ms - 100, 1 + 1000 * place);
-            talk.ack(t_ms + 1, 1001 + 1000 * place, &[]);
-        }
+        twenty_answered(&mut talk, 1);
         // Sent from 1300 on, on their way until 1600 and later, and the first of them lost.
         for place in 21..30 {
             let t_ms = 1600 + place;

@@ -574,6 +574,34 @@ def test_a_window_that_keeps_a_full_link_filled_is_not_its_limit(
 
 
 @pytest.mark.parametrize(
+    ("facts", "said", "cost_s"),
+    [
+        # 20 s: full for 16 s of those with data in flight, 2 s of them as the limit itself.
+        (
+            {"full": 0.8},
+            "; for about 14.00 s of that the link was full, too (600 kbit/s of IP packets): a larger",
+            2.0,
+        ),
+        ({"full": 0.8, "rate": None}, "; for about 14.00 s of that the link was full, too: a larger", 2.0),
+        ({"full": 0.45, "rate": None}, None, 9.0),
+        ({"full": 0.2}, None, 14.0),
+        # Unread data makes a window small, and nothing of that waits for a link.
+        ({"full": 0.8, "zero_windows": 4}, None, 16.0),
+        ({"full": 0.8, "base": 0.03}, None, 16.0),
+    ],
+)
+def test_a_link_that_is_full_beside_a_full_window_is_said(
+    facts: dict[str, Any], said: str | None, cost_s: float
+) -> None:
+    whole = {"receiver_window": 0.8, "bandwidth": 0.1, "congestion_window": 0.1, "rate": 0.6e6, "base": 200.0}
+    first, *_ = sentences([entry(**whole | facts)])
+    assert first.kind == "idle_receiver_window"
+    assert ("the link was full, too" in first.text) == (said is not None)
+    assert said is None or said in first.text
+    assert first.cost_s == pytest.approx(cost_s)
+
+
+@pytest.mark.parametrize(
     ("full", "inferred", "kind"),
     [(0.0, 0, "loss"), (0.9, 0, "local_drop"), (0.0, 40, "local_drop")],
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multitracer.diagnosis.field.facts import FULL, Flow
-from multitracer.diagnosis.field.receivers import waits, window_fills_link
+from multitracer.diagnosis.field.receivers import full_beside_window_s, waits, window_fills_link
 from multitracer.model.frozen import frozen
 
 LOSS_SHARE = 0.001
@@ -110,9 +110,10 @@ def causes(flow: Flow, company: Company = NO_COMPANY) -> list[Cause]:
         # The queue in front of the capture overflowed: what comes out of it comes at the rate of its link.
         spent["bandwidth"] += spent["unknown"]
         spent["unknown"] = 0.0
+    held_s = spent["receiver_window"]
     candidates = [
         Cause("idle_application", spent["application"], spent["application"]),
-        Cause("idle_receiver_window", spent["receiver_window"], spent["receiver_window"]),
+        Cause("idle_receiver_window", held_s, max(held_s - full_beside_window_s(flow), 0.0)),
         Cause("unknown", spent["unknown"]),
         *_network(flow, spent, company, stalled_s),
     ]

@@ -150,6 +150,25 @@ def part_full(flow: Flow) -> float:
     return flow.full_share * flow.busy_s / flow.seconds
 
 
+def full_beside_window_s(flow: Flow) -> float:
+    """Seconds of the receiver window's time in which the link was full too: more would have queued in them.
+
+    What a slow reader leaves unread is not in flight, and looks like a queue where no RTT tells.
+    """
+    if flow.full_share is None or flow.link_known or paced_by_reader(flow) or _may_lie_unread(flow):
+        return 0.0
+    beside_s = flow.full_share * flow.busy_s - flow.limits_s.get("bandwidth", 0.0)
+    return min(max(beside_s, 0.0), waits(flow).get("receiver_window", 0.0))
+
+
+def _may_lie_unread(flow: Flow) -> bool:
+    """Whether much of the window may have been data that the application had not read."""
+    if _closed_for_long(flow) or reader_of(flow) not in (SMALL, None):
+        return True
+    at_once = flow.unique_bytes / max(flow.busy_s, 1e-9) * (flow.base_rtt_ms or 0.0) / 1e3
+    return at_once * FAR_BELOW < flow.max_window_bytes
+
+
 def _acked_whole(flow: Flow) -> bool:
     """Whether one ACK answers all that the window holds: it waited for the application to read.
 

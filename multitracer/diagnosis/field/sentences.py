@@ -11,7 +11,15 @@ from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, full
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
-from multitracer.diagnosis.field.receivers import BRIEF, SLOW, SMALL, SMALL_STALLED, STALLED, common_reader
+from multitracer.diagnosis.field.receivers import (
+    BRIEF,
+    SLOW,
+    SMALL,
+    SMALL_STALLED,
+    STALLED,
+    common_reader,
+    full_beside_window_s,
+)
 from multitracer.diagnosis.field.turns import turn_words
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
@@ -101,6 +109,9 @@ def _receiver(group: Group) -> str:
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     of_window = "window: " if kept_by in (SLOW, STALLED, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
+    full_s = sum(full_beside_window_s(flow) for flow in flows)
+    if full_s >= (BESIDE if all(flow.rate_bps for flow in flows) else MOSTLY_BESIDE) * group.seconds:
+        said += f"; for about {duration(full_s)} of that the link was full, too{_rate_of(flows)}"
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
         said += (
@@ -111,6 +122,17 @@ def _receiver(group: Group) -> str:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
+
+def _rate_of(flows: tuple[Flow, ...]) -> str:
+    """`` (1.49 Mbit/s of IP packets)``, where one shows it, and what a larger window would have done."""
+    larger = "a larger window would only have lengthened its queue"
+    known = flows[0].rate_bps if len(flows) == 1 else None
+    return f" ({rate(known)} of IP packets): {larger}" if known is not None else f": {larger}"
+
+
+BESIDE, MOSTLY_BESIDE = 0.25, 0.5
+"""From this part of the time of a receiver's window on, it is said that the link was full beside it; the
+second where its rate is not known."""
 
 PACED = 0.05
 """From this part of the time of a receiver's window on, it is said that it had room."""

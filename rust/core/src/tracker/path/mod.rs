@@ -412,7 +412,9 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
         path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), counts);
     }
     path.halves.probe(segment, rtt_ns);
-    let fresh = path.trains.acknowledge(segment.t_ns, arrived, unit, &path.halves, path.gaps.held_ns());
+    let window = if edge >= 0 { edge - ack } else { -1 };
+    let held = path.gaps.held_ns();
+    let fresh = path.trains.acknowledge(segment.t_ns, (arrived, window), unit, &path.halves, held);
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }

@@ -42,6 +42,9 @@ pub(super) struct Trains {
     /// Time of the receiver's window and of the retransmission timer when it began, and how many round trips had been measured.
     held: Held,
     samples: u32,
+    /// The smallest window that the receiver advertised since it began (-1: unknown), and the largest of a train.
+    window: i64,
+    widest: i64,
     /// Whether SACK was agreed on.
     pub sack: bool,
     /// All that had arrived; without SACK, what was acknowledged of it, and duplicate ACKs since then.
@@ -77,6 +80,8 @@ impl Fields for Trains {
             silence_ns,
             held,
             samples,
+            window,
+            widest,
             sack,
             arrived,
             acked,
@@ -93,7 +98,7 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, sack, arrived);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, window, widest, sack, arrived);
         // Without a duplicate ACK, they follow from what advanced.
         let follow = (*last_ns, *longest_ns, *arrived, 0);
         let mut alike = *sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow;
@@ -155,7 +160,14 @@ impl Trains {
 
     /// An ACK passes, and all that has arrived by it; how much of that is new. `unit` is the payload of a full segment.
     #[inline(always)]
-    pub fn acknowledge(&mut self, t_ns: i64, arrived: i64, unit: i64, halves: &Halves, held: Held) -> i64 {
+    pub fn acknowledge(
+        &mut self,
+        t_ns: i64,
+        (arrived, window): (i64, i64),
+        unit: i64,
+        halves: &Halves,
+        held: Held,
+    ) -> i64 {
         if !self.sack {
             self.silence_ns = self.silence_ns.max(t_ns - self.heard_ns);
             self.heard_ns = t_ns;
@@ -166,7 +178,7 @@ impl Trains {
         }
         self.arrived = arrived;
         let Some(since_ns) = self.since_ns else {
-            self.start(t_ns, halves, held);
+            self.start(t_ns, window, halves, held);
             // Before the first byte is the SYN.
             return if arrived == fresh { fresh - 1 } else { fresh };
         };
@@ -177,17 +189,19 @@ impl Trains {
             (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
         }
         self.last_ns = t_ns;
+        self.window = self.window.min(window);
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
             self.close(t_ns - since_ns, unit, halves, held);
-            self.start(t_ns, halves, held);
+            self.start(t_ns, window, halves, held);
         }
         fresh
     }
 
-    fn start(&mut self, t_ns: i64, halves: &Halves, held: Held) {
+    fn start(&mut self, t_ns: i64, window: i64, halves: &Halves, held: Held) {
         self.samples = halves.samples();
         (self.since_ns, self.last_ns, self.held) = (Some(t_ns), t_ns, held);
         (self.bytes, self.acks, self.longest_ns, self.silence_ns) = (0, 0, 0, 0);
+        self.window = window;
     }
 
     #[inline(never)]
@@ -205,7 +219,11 @@ impl Trains {
         let stale = !self.sack && halves.samples() == self.samples;
         let queued_ns = if stale { halves.queued_before_ns() } else { halves.queued_data_ns() };
         let least_ns = packets_ns.max(base_ns / 8).max(200_000);
-        let queued = queued_ns >= least_ns;
+        let window_ns = (held.window_ns - self.held.window_ns).clamp(0, took_ns);
+        self.widest = self.widest.max(self.window);
+        let uneven = self.longest_ns / 2 > took_ns / 5;
+        let queued =
+            queued_ns >= least_ns || !uneven && self.fills_queue((window_ns, took_ns), each_ns, base_ns);
         // Without a queue, a train that takes a round trip or more tells of a window of few segments, which is sent once
         // in each, and not of a rate; unless its segments are farther apart than that. Where a queue before this point
         // would not be seen, only a window of one or two segments is told from a slow link.
@@ -215,8 +233,7 @@ impl Trains {
         // rate is the sender's own.
         let segment_ns = share(took_ns, unit, self.bytes.max(1));
         let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
-        let even = self.longest_ns / 2 <= took_ns / 5 && !small_window && !paced;
-        let window_ns = (held.window_ns - self.held.window_ns).clamp(0, took_ns);
+        let even = !uneven && !small_window && !paced;
         // What the timer took is no time of the network.
         let timer_ns = (held.timer_ns - self.held.timer_ns).clamp(0, took_ns - window_ns);
         self.all_ns = self.all_ns.saturating_add(took_ns - timer_ns);
@@ -238,6 +255,15 @@ impl Trains {
                 self.unwaited_ns = self.unwaited_ns.saturating_add(took_ns);
             }
         }
+    }
+
+    /// Whether the receiver's window, all of which is in flight while it holds the sender, is more than the path holds at the rate
+    /// of a train (Little's law): the rest waits in a queue. What lies unread makes the window smaller.
+    fn fills_queue(&self, (window_ns, took_ns): (i64, i64), each_ns: i64, base_ns: i64) -> bool {
+        let whole =
+            self.window as f64 >= OPEN * self.widest as f64 && window_ns as f64 >= HELD * took_ns as f64;
+        let round_ns = share(self.window, took_ns, self.bytes.max(1));
+        whole && base_ns > 0 && round_ns - base_ns >= each_ns.max(base_ns / 8).max(200_000)
     }
 
     /// Time of a train in which nothing was delivered. A link that bursts fill is empty between them: who comes first
@@ -327,6 +353,9 @@ const SURE: f64 = 0.7;
 const MANY: u32 = 30;
 /// Part of the time with trains in which bursts of an application queue at a link that they fill.
 const OFTEN: f64 = 0.2;
+/// Part of the largest window that is advertised while nothing lies unread, and of the time of a train that it held the sender.
+const OPEN: f64 = 0.85;
+const HELD: f64 = 0.8;
 /// Part of the time that the receiver's window may take where the rate alone shows a link: a slow reader has one, too.
 const BOUND: f64 = 0.2;
 
@@ -357,7 +386,7 @@ mod tests {
             .map(|&(after_ms, acked, duplicates)| {
                 t_ns += after_ms * MS;
                 let arrived = trains.arrived_by(acked, duplicates, UNIT, 1_000_000);
-                trains.acknowledge(t_ns, arrived, UNIT, halves, Held::default())
+                trains.acknowledge(t_ns, (arrived, -1), UNIT, halves, Held::default())
             })
             .sum()
     }
@@ -403,6 +432,25 @@ mod tests {
         assert!(trains.queued_ns < 150 * MS, "{}", trains.queued_ns);
     }
 
+    /// A window of ten segments every 40 ms, of which the path holds half: what is not in flight there waits in a queue. Of a path
+    /// that holds all of it, or where the window was larger before, as nothing lay unread, nothing waits.
+    #[test]
+    fn a_window_larger_than_the_path_holds_fills_a_queue() {
+        for (base_ms, larger, full) in [(20, 1, true), (38, 1, false), (20, 2, false)] {
+            let mut halves = Halves::default();
+            halves.near_least(100_000);
+            (0..2).for_each(|_| halves.acknowledged(0, base_ms * MS, false, true));
+            let mut trains = Trains { sack: true, widest: larger * 10 * UNIT, ..Trains::default() };
+            for number in 1..=100 {
+                let held = Held { window_ns: 4 * number * MS, ..Held::default() };
+                trains.acknowledge(4 * number * MS, (UNIT * number, 10 * UNIT), UNIT, &halves, held);
+            }
+            assert!(trains.window_all_ns >= 300 * MS);
+            assert_eq!(trains.window_queued_ns == trains.window_all_ns, full, "{base_ms} {larger}");
+            assert_eq!(trains.window_queued_ns == 0, !full, "{base_ms} {larger}");
+        }
+    }
+
     /// A silence of the timer within a train is none of its time, and no less of the rest is full for it.
     #[test]
     fn what_the_timer_took_is_no_time_of_trains() {
@@ -413,7 +461,7 @@ mod tests {
                 let late = number > 42;
                 let held = Held { timer_ns: if late { timer_ms * MS } else { 0 }, ..Held::default() };
                 let t_ns = (2 * number + if late { timer_ms } else { 0 }) * MS;
-                trains.acknowledge(t_ns, UNIT * number, UNIT, &halves, held);
+                trains.acknowledge(t_ns, (UNIT * number, -1), UNIT, &halves, held);
             }
             trains.all_ns
         });

@@ -188,16 +188,30 @@ def test_reset_connection(from_a: bool, tmp_path: Path) -> None:
     assert entry["bytes"] == {"sent": 11_000, "unique": 11_000, "duplicate": 0, "acked": 10_000}
 
 
-def test_closed_by_fin(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reset", [False, True])
+def test_closed_by_fin(reset: bool, tmp_path: Path) -> None:
+    """A reset that answers what came once both FINs were acknowledged closes nothing."""
     c = Conversation()
     c.handshake()
     seq = c.warm_up()
     c.segment(3000, True, seq, 1, FIN)
     c.segment(3100, False, 1, seq + 1, FIN)
     c.segment(3100, True, seq + 1, 2)
+    if reset:
+        c.segment(3120, False, 2, 0, RST)
     entry = connection(c.write(tmp_path / "c.pcap"))
     assert entry["closed"] == "fin"
     assert entry["bytes"]["unique"] == entry["bytes"]["acked"] == 10_000
+
+
+def test_a_reset_before_the_last_fin_is_acknowledged_closes(tmp_path: Path) -> None:
+    c = Conversation()
+    c.handshake()
+    seq = c.warm_up()
+    c.segment(3000, True, seq, 1, FIN)
+    c.segment(3100, False, 1, seq + 1, FIN)
+    c.segment(3120, True, seq + 1, 0, RST)
+    assert connection(c.write(tmp_path / "c.pcap"))["closed"] == "reset"
 
 
 def test_ports_used_again_with_another_isn(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ LOSS_SHARE = 0.001
 MOSTLY_FULL = 0.7
 """A link is the cause from this part of the time on, where losses took the rest."""
 
+ROOM = 0.25
+"""A link that had room for no more than this part of the time for which it was full is the cause all the same."""
+
 QUEUED_MS = 2.0
 """Hosts alone add less to the RTT."""
 
@@ -153,7 +156,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         held = reduced + recovery
         # A link that had room for so long is not what made the transfer slow, though it was full for longer.
         room_s = max(held if lost else 0.0, stalled_s)
-        behind_s = full - room_s + _AFTER_S if 0 < room_s <= full else 0.0
+        behind_s = full - room_s + _AFTER_S if ROOM * full < room_s <= full else 0.0
         found = [
             Cause("loss" if lost else "spurious", held, held),
             Cause("bottleneck", full, behind_s=behind_s),

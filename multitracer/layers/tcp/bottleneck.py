@@ -40,13 +40,13 @@ _FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _PASSED = (
-    "nothing behind the capture is as slow as its packets come: the application, or the sender's own queue, "
-    "set their rate"
+    "many packets were delivered sooner than a link of the rate seen takes for them: the application or the "
+    "sender's own queue set that rate, or a shaper let bursts pass"
 )
 _TOO_SOON = 0.1
-"""If more packets than this part came out in less than half of the time that the rate needs to carry them,
-nothing behind the capture has that rate: they had passed the bottleneck before (the sender's own queue), or
-are as far apart as an application wrote them.
+"""If more packets than this part came out in less than half of the time that the rate needs to carry them, no
+link behind the capture always has that rate: they had passed the bottleneck before (the sender's own queue),
+are as far apart as an application wrote them, or a shaper lets bursts pass.
 """
 
 
@@ -143,8 +143,8 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
 def bottleneck(m: Timeline) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do.
 
-    None if the captures show too little, or if nothing behind the capture is as slow as its packets come:
-    Linux captures behind the sender's own queue.
+    None if the captures show too little, or if no link behind the capture always is as slow as its packets
+    come: Linux captures behind the sender's own queue.
     """
     found = _bottleneck_or_why(m)
     return found if isinstance(found, Bottleneck) else None

@@ -7,7 +7,7 @@ use crate::tracker::{
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// By a FIN of both ends.
+    /// By a FIN of both ends; of a reset beside them both were acknowledged.
     Fin,
     /// By a reset of either.
     Reset,
@@ -25,11 +25,15 @@ impl Closed {
 
     /// Of a connection.
     pub fn of(connection: &Connection) -> Self {
-        let [one, other] = [0, 1].map(|direction| connection.senders_at(direction).totals());
+        let senders = [0, 1].map(|direction| connection.senders_at(direction));
+        let [one, other] = senders.map(Sender::totals);
         if connection.is_unanswered() {
             Closed::Unanswered
         } else if connection.is_refused() {
             Closed::Refused
+        } else if senders.iter().all(|sender| sender.fin_acked()) {
+            // A reset after that answers what came late, once the end is gone (RFC 9293 section 3.10.7.1).
+            Closed::Fin
         } else if one.rst > 0 || other.rst > 0 {
             Closed::Reset
         } else if one.fin > 0 && other.fin > 0 {

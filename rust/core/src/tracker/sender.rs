@@ -148,11 +148,16 @@ impl Sender {
 
     /// Bytes acknowledged that this capture never saw: what it lost itself. A single one may be a FIN.
     pub fn unseen_bytes(&self) -> i64 {
-        let fin = self.fin_seq.is_some_and(|fin| self.snd_una > fin);
+        let fin = self.fin_acked();
         let acked = self.snd_una - i64::from(fin);
         let Some(first) = self.sent.lowest() else { return 0 };
         let unseen = (acked - first).max(0) - self.sent.overlap(first, acked);
         if unseen > 1 { unseen } else { 0 }
+    }
+
+    /// Whether its FIN was acknowledged.
+    pub fn fin_acked(&self) -> bool {
+        self.fin_seq.is_some_and(|fin| self.snd_una > fin)
     }
 
     /// Payload bytes acknowledged cumulatively, of those seen.

@@ -291,3 +291,25 @@ def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
     assert shares["bandwidth"] == 0
     texts = [sentence["text"] for sentence in found["diagnosis"]]
     assert any(text.startswith("the sender paced its segments") for text in texts)
+
+
+@pytest.mark.parametrize(("at_once", "paced"), [(3, True), (1, False)])
+def test_bursts_long_after_all_was_acknowledged_are_the_pace_of_their_sender(
+    at_once: int, paced: bool, tmp_path: Path
+) -> None:
+    """Full segments three at a time, 120 ms apart, and no timestamps: nothing is in flight between them.
+
+    One by one they may come out of a slow queue of the host.
+    """
+    said = Conversation()
+    said.handshake(0, 1.0)
+    t_ms, seq = 2.0, 1
+    for _ in range(159 // at_once):
+        for number in range(at_once):
+            said.data(t_ms + 0.005 * number, seq, 1000, PSH if seq % 3000 == 2001 else 0)
+            seq += 1000
+        said.ack(t_ms + 0.5, seq)
+        t_ms += 40 * at_once
+    (one,) = analysed(said, tmp_path)["connections"]
+    assert (one["limits"]["congestion_window_paced"] > 0.5) is paced
+    assert paced or one["limits"]["congestion_window"] == 0

@@ -20,7 +20,7 @@ MOSTLY_FULL = 0.7
 """A link is the cause from this part of the time on, where losses took the rest."""
 
 ROOM = 0.25
-"""A link that had room for no more than this part of the time for which it was full is the cause all the same."""
+"""A link that had room for no more than this part of the time for which it was full is the cause still."""
 
 QUEUED_MS = 2.0
 """Hosts alone add less to the RTT."""
@@ -136,7 +136,8 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     # What was before the first loss showed, no loss had made small. Slow start is over when it fills a link:
     # one that was seen full was so before the loss, and had room behind it instead.
     before_s = flow.before_loss_s if flow.rate_bps is None else min(flow.before_loss_s, flow.slow_start_s)
-    reduced = max(window - before_s, 0.0) if lost or needless else 0.0
+    # Nor what the sender paced itself for.
+    reduced = max(window - max(before_s, flow.paced_s), 0.0) if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced
     # A queue that refused segments once halved the window: that shows only where nothing else kept it small.
     once = flow.own_drops == flow.refused == 1 and window <= 2 * flow.slow_start_s

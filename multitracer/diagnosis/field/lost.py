@@ -153,7 +153,7 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     # Of these the data had arrived, and every ACK of it was lost.
     unacked = sum(flow.unacked_timeouts for flow in flows)
     parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
-    every = "" if unacked == timeouts else f"{unacked:,} as "
+    every = "" if unacked == timeouts else f"at least {unacked:,} as "
     parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
     causes = [

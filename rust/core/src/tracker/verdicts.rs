@@ -8,7 +8,7 @@ use super::outstanding::Sent;
 use super::recovery::RECENT;
 use super::rows::Repetitions;
 use super::sender::{Sender, wire_segments};
-use super::timeout::{Vote, eifel};
+use super::timeout::{Vote, eifel, too_early};
 use super::undo::{News, TakenBack};
 use crate::segment::Segment;
 
@@ -102,7 +102,12 @@ impl Sender {
             return;
         }
         let Some(timeout) = self.timeouts.last() else { return };
-        if timeout.answer_after_ns.is_none() || brought.snd_una > timeout.snd_max {
+        // Sooner than any RTT it answers no copy: it may open the window by less than its scale shows.
+        let after_ns = segment.t_ns.saturating_sub(timeout.t_ns);
+        if timeout.answer_after_ns.is_none()
+            || brought.snd_una > timeout.snd_max
+            || too_early(Some(after_ns), self.rtt.min()) == Vote::Spurious
+        {
             return;
         }
         self.note_doubled();

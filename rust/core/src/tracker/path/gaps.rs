@@ -292,7 +292,7 @@ impl Gaps {
         if orderly && open && gap_ns <= halves.slack_ns {
             let mut prompted_ns = i64::MIN;
             self.known.advance(t_ns, now_ns, echoed, |_, (at_ns, _)| prompted_ns = at_ns);
-            self.network(gap_ns, (t_ns, prompted_ns, halves.near_ns(), echoed), halves);
+            self.network(gap_ns, (t_ns, prompted_ns, halves.near_ns(), echoed), halves, false);
             return written;
         }
         let near_ns = halves.near_ns();
@@ -401,7 +401,10 @@ impl Gaps {
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
-            self.network(rest_ns, at, halves);
+            // Several segments at once, and all of them acknowledged long before the next: no window was full, no queue of the
+            // host brings them so, and no timer is as short.
+            let bursts = idle && !short && in_flight >= 2 * unit && rest_ns < SILENCE_NS;
+            self.network(rest_ns, at, halves, bursts);
         }
         application || written
     }
@@ -440,14 +443,14 @@ impl Gaps {
     }
 
     /// The network took this time until what passes `at` a time. Next to the sender no link is between: where no ACK released
-    /// it, the sender paced itself. By its clock it shows that no queue of its own did.
+    /// it, the sender paced itself. By its clock it shows that no queue of its own did, or by `bursts` of several segments.
     #[inline(always)]
-    fn network(&mut self, ns: i64, at: (i64, i64, i64, Option<u32>), halves: &Halves) {
+    fn network(&mut self, ns: i64, at: (i64, i64, i64, Option<u32>), halves: &Halves, bursts: bool) {
         self.spend(Wait::Network, ns);
         if !halves.beside_sender() {
             return;
         }
-        let (held, own) = (self.held_at > 0, halves.clock.waited_ns() == Some(0));
+        let (held, own) = (self.held_at > 0, bursts || halves.clock.waited_ns() == Some(0));
         if (held || own) && !self.known.prompted(at, halves.quick_ns) {
             if held {
                 self.parts.paces(ns);

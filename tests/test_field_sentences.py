@@ -654,9 +654,9 @@ def test_a_link_that_was_full_for_longest_stands_behind_what_cost_time_and_moves
     kinds = [cause.kind for cause in causes(found)]
     assert kinds == ["idle_handshake_slow_start", "loss", "bottleneck"]
     # A short recovery moves it nowhere.
-    found = flow(
-        entry(bandwidth=0.55, handshake=0.06, congestion_window=0.34, loss_recovery=0.05, lost=(0, 9))
-    )
+    opening: Any = {"handshake": 0.06, "congestion_window": 0.34}
+    parts = {"congestion_window_before_loss": 0.34}
+    found = flow(entry(bandwidth=0.55, loss_recovery=0.05, lost=(0, 9), parts=parts, **opening))
     assert found is not None
     assert causes(found)[0].kind == "bottleneck"
 

@@ -85,6 +85,8 @@ pub(super) struct Gaps {
     unmarked_ns: i64,
     /// What of it had identifications left out at its end: those of segments that were sent in it and never came.
     left_out_ns: i64,
+    /// Of that, pauses as long as a timer.
+    left_out_timed_ns: i64,
     /// How many segments had been sent, and what the network had taken, when the window last held the sender.
     held_at: u32,
     network_before_ns: i64,
@@ -115,6 +117,7 @@ impl Fields for Gaps {
             schedule,
             unmarked_ns,
             left_out_ns,
+            left_out_timed_ns,
             held_at,
             network_before_ns,
             window_known,
@@ -124,7 +127,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
-        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, held_at, network_before_ns);
+        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
         let mut spaced = spacing.any();
@@ -393,7 +396,11 @@ impl Gaps {
             self.spend(Wait::Application, rest_ns - under_way_ns);
             let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);
             if seq == high && (1..refused::FAR).contains(&left_out) {
-                self.left_out_ns = self.left_out_ns.saturating_add(rest_ns - under_way_ns);
+                let paused_ns = rest_ns - under_way_ns;
+                self.left_out_ns = self.left_out_ns.saturating_add(paused_ns);
+                if paused_ns >= SILENCE_NS {
+                    self.left_out_timed_ns = self.left_out_timed_ns.saturating_add(paused_ns);
+                }
             }
             if !(self.pushed && short) {
                 self.unmarked_ns = self.unmarked_ns.saturating_add(rest_ns - under_way_ns);
@@ -521,8 +528,8 @@ impl Gaps {
     }
 
     /// What of the application's time ended with identifications left out, though everything came in order.
-    pub fn left_out_ns(&self) -> i64 {
-        self.left_out_ns
+    pub fn left_out_ns(&self) -> (i64, i64) {
+        (self.left_out_ns, self.left_out_timed_ns)
     }
 
     /// Segments that the sender's own queue refused, at least; `None` where nothing shows it.

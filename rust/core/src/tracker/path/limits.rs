@@ -206,9 +206,13 @@ impl Limits {
         // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
         // Numbers that nothing else shows to be of such segments may be those of other connections of the host.
         if sender.never_came(acks) && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
-            let left_ns = path.gaps.left_out_ns().min(spent[Wait::Application as usize]);
+            let (left_ns, timed_ns) = path.gaps.left_out_ns();
+            let left_ns = left_ns.min(spent[Wait::Application as usize]);
+            let timed_ns = timed_ns.min(left_ns);
             spent[Wait::Application as usize] -= left_ns;
-            spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(left_ns);
+            for (wait, ns) in [(Wait::Network, left_ns - timed_ns), (Wait::Silence, timed_ns)] {
+                spent[wait as usize] = spent[wait as usize].saturating_add(ns);
+            }
         }
         let mine_ns = spent[Wait::Application as usize];
         let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);

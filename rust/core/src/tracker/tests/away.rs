@@ -163,3 +163,13 @@ fn behind_refusals_nothing_in_order_counts_as_sent_again() {
         assert_eq!(possible(&connections[0], 0), possibly, "{refused_at:?}");
     }
 }
+
+/// What was sent in a pause and never came waited for a timer, if the pause is as long as one: that is no time of the link.
+#[test]
+fn a_pause_with_numbers_left_out_is_the_wait_for_a_timer() {
+    for (pause_ms, timed) in [(300, true), (150, false)] {
+        let (connections, _) = numbered(64, (55, pause_ms, 2), Some(30), true).done();
+        let limits = Limits::of(&connections[0], 0).expect("it sent data");
+        assert_eq!(limits.silent_ns >= 0.9 * (pause_ms * MS) as f64, timed, "{pause_ms} {limits:?}");
+    }
+}

@@ -15,6 +15,11 @@ SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wild
 
 MINUTES ?= 60
 
+# PGO=1: a build that is optimised for what scripts/train.py runs (needs `rustup component add llvm-tools`).
+ifdef PGO
+export MATURIN_PGO := $(PGO)
+endif
+
 # Tests of one file stay in one process: they share what the file's fixtures make.
 PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
 
@@ -23,7 +28,7 @@ PARALLEL := -n auto --dist loadfile $(if $(DURATIONS),--durations=$(DURATIONS))
 
 help:
 	@echo "make demo     build, analyse sample_traces/, write figures and a summary to demo-output/"
-	@echo "make build    the package with its Rust core, into .venv/"
+	@echo "make build    the package with its Rust core, into .venv/; PGO=1 builds it twice, and makes it faster"
 	@echo "make test     cargo test, then pytest; the same cases every time"
 	@echo "make check    the quick checks: style, cargo test, Python tests that need no subprocess, browser or kernel"
 	@echo "make explore  new random cases for MINUTES=60; failing ones are kept and repeated by make test"
@@ -51,7 +56,8 @@ demo: build
 samples: build
 	$(BIN)/multitracer lab fleet sample_traces/fleet.toml -o remade-samples --jobs 4
 
-build: .venv/built
+BUILT := .venv/built$(if $(PGO),-for-speed)
+build: $(BUILT)
 
 test: test-rust test-python
 
@@ -160,7 +166,7 @@ clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# .venv/tools: what builds; .venv/built: the package with what it needs, newer than its Rust sources;
+# .venv/tools: what builds; .venv/built*: the package with what it needs, newer than its Rust sources;
 # .venv/dev: what tests and checks, several times as large; .venv/release: what makes and checks packages.
 .venv/tools: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
@@ -168,7 +174,7 @@ clean:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "make: $(PYTHON) cannot make virtual environments (Debian: python3-venv)"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2"
+	$(BIN)/python -m pip install --quiet "maturin>=1.15,<2"
 	@touch $@
 
 .venv/dev: .venv/tools
@@ -179,7 +185,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
-.venv/built: .venv/tools $(SOURCES)
+$(BUILT): .venv/tools $(SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
 	@$(BIN)/python -m compileall -q multitracer
 	@touch $@

@@ -1,7 +1,7 @@
 """What a build with `PGO=1` runs to learn which ways through the core are common.
 
-The samples, again and again, for losses, SACK, timestamps and queues of real transfers; and generated captures
-for many connections and for bulk. Maturin runs it with the instrumented package (`pgo-command` in
+The samples, again and again, for losses, SACK, timestamps and queues of real transfers; and generated
+captures for many connections and for bulk. Maturin runs it with the instrumented package (`pgo-command` in
 pyproject.toml).
 
 Usage: python scripts/train.py     (in an environment that has the package installed)

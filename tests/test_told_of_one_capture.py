@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ Object = dict[str, Any]
 SIZE = 1000
 RTT_MS = 50.0
 EVERY_MS = 120
-PSH = 0x08
+SYN, PSH = 0x02, 0x08
 
 
 def conversation() -> Conversation:
@@ -129,6 +130,38 @@ def test_a_receivers_capture_tells_a_path_from_a_sender_by_timestamps(tmp_path: 
         t_ms += RTT_MS + 5
     found = told(analysed(tmp_path, talk), "standstill")
     assert ("before this capture, or the sender's host, stalled for 952 ms" in found) == (waits == "path")
+
+
+def received(behind: str) -> Conversation:
+    """A transfer beside its receiver, of which nothing comes for 400 ms; `behind` says what else is there."""
+    talk, t_ms = Conversation(), 200.0
+    opening = struct.pack(">BBH", 2, 4, SIZE)
+    talk.segment(0, True, 0, None, SYN, options=opening)
+    talk.segment(0.05, False, 0, 1, SYN, window=41 * SIZE, options=opening)
+    talk.segment(RTT_MS, True, 1, 1)
+    for number in range(80):
+        if number == 40:
+            t_ms += 400
+            talk.idents[0] += behind == "numbers"
+            talk.segment(t_ms - RTT_MS, False, 1, 1 + number * SIZE)
+        t_ms += 5 if number < 40 or number > 46 or behind == "slowly" else 0.5
+        if number == 41 and behind == "slowly":
+            t_ms += RTT_MS
+        flags = PSH if behind == "pushed" and number == 39 else 0
+        talk.data(t_ms, 1 + number * SIZE, SIZE, flags)
+        window = (40 - number) * SIZE if behind == "closed" and number < 40 else 60_000
+        talk.segment(t_ms + 0.05, False, 1, 1 + (number + 1) * SIZE, window=window)
+    return talk
+
+
+@pytest.mark.parametrize("behind", ["", "pushed", "numbers", "slowly", "closed"])
+def test_a_receivers_capture_without_timestamps_tells_it_by_the_order(tmp_path: Path, behind: str) -> None:
+    """More was to be sent, none of it was lost, and it comes at once; each of these is needed."""
+    found = told(analysed(tmp_path, received(behind)), "standstill")
+    said = (
+        "stalled for 400 ms: more data was to be sent (no PSH) and none arrived, then many segments at once"
+    )
+    assert (said in found) == (not behind), found
 
 
 @pytest.mark.parametrize(("still_ms", "lost"), [(0.0, False), (90.0, False), (900.0, True)])
@@ -396,9 +429,17 @@ def test_a_probe_of_what_had_arrived_repairs_nothing(tmp_path: Path, needless: b
     assert (limits(tmp_path, talk)["loss_recovery"] == 0) == needless
 
 
-@pytest.mark.parametrize("refused", [0, 10])
-def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(tmp_path: Path, refused: int) -> None:
-    """Their identifications are left out, and nothing was lost: the sender's own queue refused them."""
+@pytest.mark.parametrize(
+    ("refused", "limit"),
+    [(0, "application"), (10, "loss_recovery")],
+)
+def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(
+    tmp_path: Path, refused: int, limit: str
+) -> None:
+    """Their identifications are left out, and nothing was lost: the sender's own queue refused them.
+
+    A pause as long as a timer is the wait for it.
+    """
     talk, t_ms, ident = conversation(), 200.0, 100
     for number in range(10):
         first = 1 + number * 4 * SIZE
@@ -411,8 +452,7 @@ def test_a_pause_in_which_segments_were_sent_is_not_the_application_s(tmp_path: 
         talk.ack(t_ms + RTT_MS + 3, first + 4 * SIZE - number - 1)
         t_ms += 400
         ident += refused
-    found = limits(tmp_path, talk)
-    assert (found["application"] > 0.7, found["congestion_window"] > 0.7) == (not refused, bool(refused))
+    assert limits(tmp_path, talk)[limit] > 0.7
 
 
 @pytest.mark.parametrize("others", [True, False])

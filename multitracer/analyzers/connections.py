@@ -145,7 +145,7 @@ def _describe(
             source,
             None if rtt is None else rtt["min"],
             () if judged is None else judged.needless.get((connection.index, direction), ()),
-            seen_from_here["observation"],
+            seen_from_here,
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
         "mss": data["mss"],
@@ -225,7 +225,7 @@ def _standstills(
     source: int,
     base_ms: float | None,
     needless: Sequence[int],
-    observation: Mapping[str, Any] | None,
+    seen: Mapping[str, Any],
     *,
     sack: bool,
 ) -> list[dict[str, Any]] | None:
@@ -235,8 +235,10 @@ def _standstills(
     from multitracer.layers.tcp.standstill import standstills
 
     base_ns = None if base_ms is None else round(base_ms * 1e6)
+    observation, whole_ms = seen["observation"], (seen["rtt"] or {}).get("base_ms")
     point = m.sources[source].point if observation is None else observation["point"]
-    found = standstills(m, connection, source, base_ns, needless, point=point, sack=sack)
+    round_ns = None if whole_ms is None else round(whole_ms * 1e6)
+    found = standstills(m, connection, source, base_ns, needless, round_ns=round_ns, point=point, sack=sack)
     return [
         {
             "start": round(m.seconds(one.start_ns), 6),
@@ -244,6 +246,7 @@ def _standstills(
             "record": one.record,
             "upstream": one.before,
             "silence_s": round(one.silence_ns / 1e9, 6),
+            "evidence": one.evidence,
         }
         for one in found
     ]

@@ -114,6 +114,7 @@ def flow(
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
         stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
+        stalled_by_order=any(one.get("evidence") == "order" for one in entry.get("standstills") or ()),
         silences_s=tuple(one["silence_s"] for one in entry.get("standstills") or ()),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),

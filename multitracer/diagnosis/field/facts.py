@@ -169,6 +169,8 @@ class Flow:
         How long each standstill of its path lasted, in order.
     stalled_before : bool
         Whether all of them were in front of the capture.
+    stalled_by_order : bool
+        Whether one of them shows, without timestamps, only by the order of what came behind it.
     silences_s : tuple of float
         How long nothing came, for each: the most that it may have lasted.
     exchanges : mapping or None
@@ -253,6 +255,7 @@ class Flow:
     silent_s: float = 0.0
     stalls_s: tuple[float, ...] = ()
     stalled_before: bool = False
+    stalled_by_order: bool = False
     silences_s: tuple[float, ...] = ()
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)

@@ -244,6 +244,8 @@ def _standstill(group: Group) -> str:
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data with timestamps from the start of the silence"
+        if any(flow.stalled_by_order for flow in group.flows):
+            seen = "more data was to be sent (no PSH) and none arrived, then many segments at once, in order"
     else:
         where = "the path, or the receiver's host,"
         seen = "data was in flight and no ACK arrived; then that data was acknowledged"

@@ -34,7 +34,13 @@ _OFF = 0.1
 _STAMPED = 0.8
 """Part of a silence that what ends it must have waited, by the clock of its sender."""
 _LEAST_TICKS = 100
-_FIN, _SYN = 0x01, 0x02
+_ROUNDS = 4
+"""A sender without timestamps whose data is silent for so many RTTs waits for no ACK."""
+_AT_ONCE = 3
+"""So many segments come within an RTT behind that, as they had been held up."""
+_FIN, _SYN, _PSH = 0x01, 0x02, 0x08
+ACKS, TIMESTAMPS, ORDER = "acks", "timestamps", "order"
+"""What a standstill shows by."""
 
 
 @frozen
@@ -51,6 +57,8 @@ class Standstill:
         Whether data had waited on its way to the capture; else data, or its ACK, behind it.
     silence_ns : int
         How long nothing came: so long it may have lasted at most.
+    evidence : str
+        `ACKS` that came late, `TIMESTAMPS` of data that had waited, or the `ORDER` of data that was to come.
     """
 
     start_ns: int
@@ -58,6 +66,7 @@ class Standstill:
     record: int
     before: bool
     silence_ns: int
+    evidence: str
 
     @property
     def length_ns(self) -> int:
@@ -72,6 +81,7 @@ def standstills(
     base_ns: int | None,
     needless: Sequence[int],
     *,
+    round_ns: int | None,
     point: str | None,
     sack: bool,
 ) -> list[Standstill]:
@@ -90,6 +100,8 @@ def standstills(
         The smallest RTT from the capture to the receiver and back; None if it was not measured.
     needless : sequence of int
         Packets of the capture that a timer retransmitted although nothing was lost.
+    round_ns : int or None
+        The smallest RTT of the whole path, or an upper bound of it; None if it is unknown.
     point : str or None
         Where the capture was taken: "snd", "mid" or "rcv"; None if that is unknown.
     sack : bool
@@ -107,6 +119,8 @@ def standstills(
         return []
     data = payload_at(m, connection, source)
     found = _before(data, base_ns or 0)
+    if not found and point in ("mid", "rcv") and round_ns is not None and (data["ts_val"] < 0).all():
+        found = _interrupted(data, valid_acks(m, connection, source), round_ns)
     if point != "rcv" and base_ns:
         # Where nothing else may overlap it, a silence in which other connections went on is none in any case.
         others = not found and len(m.connections) > 1
@@ -199,7 +213,7 @@ def _behind(
         start_ns = max(silent_ns, due)
         if end_ns - start_ns > least_ns:
             record = int(acks["record"][at + 1])
-            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns))
+            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns, ACKS))
     return found
 
 
@@ -377,9 +391,39 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
         return []
     ended = candidates[late[candidates + 1] - late[candidates] >= _STAMPED * silent[candidates]]
     return [
-        Standstill(int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]))
+        Standstill(
+            int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]), TIMESTAMPS
+        )
         for at in ended.tolist()
     ]
+
+
+def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
+    """Silences of data without timestamps of which more was to be sent, and then came at once and in order.
+
+    More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room
+    for it. A timer would have sent again what had arrived; identifications in sequence show that nothing
+    was lost.
+    """
+    t_ns, length, ident = data["t_ns"], data["length"], data["ip_id"]
+    silent = np.diff(t_ns)
+    least_ns = max(LEAST_NS, _ROUNDS * round_ns, _FACTOR * int(np.median(silent)) if len(silent) else 0)
+    ends = np.maximum.accumulate(data["seq"] + length)
+    unit = min(int(length.max()), _FULL_BYTES)
+    packets = -(-length[:-1] // unit)
+    whole = (data["flags"][:-1] & _PSH == 0) & (data["seq"][1:] == ends[:-1])
+    whole &= (ident[1:].astype(np.int64) - ident[:-1]) % 2**16 == packets
+    edges = np.maximum.accumulate(acks["ack"] + np.maximum(acks["window"], 0))
+    found = []
+    for at in np.flatnonzero(whole & (silent > least_ns)).tolist():
+        heard = int(acks["t_ns"].searchsorted(t_ns[at] + round_ns)) - 1
+        behind = at + 1 + _AT_ONCE
+        at_once = behind < len(t_ns) and t_ns[behind] - t_ns[at + 1] < round_ns
+        if at_once and heard >= 0 and int(edges[heard]) - int(ends[at]) >= 2 * unit:
+            begin_ns, end_ns = int(t_ns[at]), int(t_ns[at + 1])
+            record = int(data["record"][at + 1])
+            found.append(Standstill(begin_ns, end_ns, record, True, end_ns - begin_ns, ORDER))
+    return found
 
 
 def _lateness_ns(t_ns: Times, stamps: Times) -> Times | None:

@@ -227,6 +227,11 @@ def written(entries: list[Object]) -> Iterator[str]:
             parts[len(shares)] -= beyond
             for name in ("receiver_window_in_recovery", "receiver_window_paced", "congestion_window_paced"):
                 yield from NUMBER.findall(duration(limits[name] * limits["seconds"]))
+            # The link was full beside a full window: that time is not the link's own.
+            full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
+            away = shares["application"] + shares["handshake"] + shares["unknown"]
+            beside = full * (limits["seconds"] - away) - shares["bandwidth"]
+            yield from NUMBER.findall(duration(min(max(beside, 0.0), shares["receiver_window"])))
             sums = [
                 sum(parts[at] for at in range(len(parts)) if mask >> at & 1)
                 for mask in range(1 << len(parts))

@@ -6,6 +6,9 @@ from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.model.quantities import count, duration
 
+TENTHS_S = 0.5
+"""Of a shorter part of some seconds tenths say too little."""
+
 
 def held(group: Group) -> str:
     """``connection 3 for 1.0 of 2.0 s``, ``37 connections for 657.6 of 1,583.2 s, summed``."""
@@ -42,8 +45,10 @@ def time_of(group: Group) -> str:
 
 
 def part_of_time(part_s: float, whole_s: float) -> str:
-    """``12.5 of 20.0 s``, ``1.52 ms of 2.05 ms``."""
+    """``12.5 of 20.0 s``, ``142 ms of 3.2 s``, ``1.52 ms of 2.05 ms``."""
     if whole_s >= 1:
+        if part_s < TENTHS_S:
+            return f"{duration(part_s)} of {whole_s:,.1f} s"
         return f"{part_s:,.1f} of {whole_s:,.1f} s"
     return f"{duration(part_s)} of {duration(whole_s)}"
 

@@ -416,10 +416,10 @@ def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     edges = np.maximum.accumulate(acks["ack"] + np.maximum(acks["window"], 0))
     found = []
     for at in np.flatnonzero(whole & (silent > least_ns)).tolist():
-        heard = int(acks["t_ns"].searchsorted(t_ns[at] + round_ns)) - 1
+        last_ack = int(acks["t_ns"].searchsorted(t_ns[at] + round_ns)) - 1
         behind = at + 1 + _AT_ONCE
         at_once = behind < len(t_ns) and t_ns[behind] - t_ns[at + 1] < round_ns
-        if at_once and heard >= 0 and int(edges[heard]) - int(ends[at]) >= 2 * unit:
+        if at_once and last_ack >= 0 and int(edges[last_ack]) - int(ends[at]) >= 2 * unit:
             begin_ns, end_ns = int(t_ns[at]), int(t_ns[at + 1])
             record = int(data["record"][at + 1])
             found.append(Standstill(begin_ns, end_ns, record, True, end_ns - begin_ns, ORDER))

@@ -42,7 +42,7 @@ pub(super) struct Trains {
     /// Time of the receiver's window and of the retransmission timer when it began, and how many round trips had been measured.
     held: Held,
     samples: u32,
-    /// The smallest window that the receiver advertised since it began (-1: unknown), and the largest of a train.
+    /// The smaller of the windows that the receiver advertised at both of its ends (-1: unknown), and the largest of a train.
     window: i64,
     widest: i64,
     /// Whether SACK was agreed on.
@@ -189,8 +189,8 @@ impl Trains {
             (self.longest_ns, self.behind_ns) = (distance_ns, halves.queued_data_ns());
         }
         self.last_ns = t_ns;
-        self.window = self.window.min(window);
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
+            self.window = self.window.min(window);
             self.close(t_ns - since_ns, unit, halves, held);
             self.start(t_ns, window, halves, held);
         }
@@ -259,11 +259,16 @@ impl Trains {
 
     /// Whether the receiver's window, all of which is in flight while it holds the sender, is more than the path holds at the rate
     /// of a train (Little's law): the rest waits in a queue. What lies unread makes the window smaller.
+    #[inline(always)]
     fn fills_queue(&self, (window_ns, took_ns): (i64, i64), each_ns: i64, base_ns: i64) -> bool {
-        let whole =
-            self.window as f64 >= OPEN * self.widest as f64 && window_ns as f64 >= HELD * took_ns as f64;
+        if (window_ns as f64) < HELD * took_ns as f64 || base_ns <= 0 {
+            return false;
+        }
+        let whole = self.window as f64 >= OPEN * self.widest as f64;
         let round_ns = share(self.window, took_ns, self.bytes.max(1));
-        whole && base_ns > 0 && round_ns - base_ns >= each_ns.max(base_ns / 8).max(200_000)
+        // Of a longer train than a window is, jitter may hide the pauses between windows.
+        let within = self.bytes <= self.window;
+        whole && within && round_ns - base_ns >= each_ns.max(base_ns / 8).max(200_000)
     }
 
     /// Time of a train in which nothing was delivered. A link that bursts fill is empty between them: who comes first

@@ -1,12 +1,15 @@
 """Costs: no more than the loss in all, each within its bounds, whatever is claimed."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.offered import Offered
-from multitracer.diagnosis.findings.priced import _unsaid
+from multitracer.diagnosis.findings.priced import _rate as rate_of_link, _unsaid
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.layers.tcp.bottleneck import _rate
 
@@ -101,3 +104,16 @@ def test_time_that_may_be_another_s_widens_both_bounds() -> None:
     assert (still.s, lost.s) == (alone[0].s, alone[1].s)
     assert (still.low_s, still.high_s) == (2.0, 2.5)
     assert lost.low_s == pytest.approx(alone[1].low_s - 0.5)
+
+
+@pytest.mark.parametrize(("evidence", "counts_bps"), [(["constant_rate"], 10e6), (["queue"], 15e6)])
+def test_acks_in_bunches_make_no_other_rate_of_a_link_that_was_full_at_one(
+    evidence: list[str], counts_bps: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Next to the sender their estimate is 15 Mbit/s; data came at 10 Mbit/s again and again."""
+    monkeypatch.setattr(
+        "multitracer.layers.tcp.bottleneck.bottleneck", lambda _: SimpleNamespace(rate=15e6 / 8)
+    )
+    path = Offered([entry(bandwidth=0.9, full=0.9, rate=10e6, evidence=evidence)])
+    m: Any = SimpleNamespace(summarised=False)
+    assert rate_of_link(m, path) == (counts_bps, True)

@@ -194,11 +194,14 @@ def _slow_start(group: Group) -> str:
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
         said = f"the handshake took {part_of_time(handshake, group.total_s)}{of_all(group)}{_since(group)}"
+        rest_s = group.seconds - handshake
+        them = "it" if len(flows) == 1 else "them"
+        rest = f"; the congestion window limited {them} for {duration(rest_s)}" if rest_s >= SAID_S else ""
         again = sum(flow.syn_timeouts for flow in flows)
         if not again:
-            return said
+            return said + rest
         times = "once" if again == 1 else f"{again:,} times"
-        return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout"
+        return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout{rest}"
     longest_s = sum(flow.slow_start_s for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)

@@ -174,9 +174,11 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
         for entry in path.entries
     )
     seen_full = full >= SEEN_FULL * whole
-    rates = [one.rate_bps for one in path.flows if one.rate_bps and not paced_by_reader(one)]
-    shown = bool(rates)
-    if not m.summarised:
+    shown = [one for one in path.flows if one.rate_bps and not paced_by_reader(one)]
+    rates = [one.rate_bps for one in shown if one.rate_bps]
+    # At which data came again and again while the link was full is its rate: ACKs in bunches show others.
+    exact = seen_full and any(one.rate_exact for one in shown)
+    if not m.summarised and not exact:
         from multitracer.layers.tcp.bottleneck import bottleneck
 
         found = bottleneck(m)
@@ -184,4 +186,4 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
         full_bps = max(rates, default=None) if seen_full else None
         if found is not None and not exceeds_full_link(8 * found.rate, full_bps):
             rates.append(8 * found.rate)
-    return max(rates, default=None), seen_full and shown
+    return max(rates, default=None), seen_full and bool(shown)

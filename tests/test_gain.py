@@ -107,7 +107,7 @@ def test_time_that_may_be_another_s_widens_both_bounds() -> None:
 
 
 @pytest.mark.parametrize(("evidence", "counts_bps"), [(["constant_rate"], 10e6), (["queue"], 15e6)])
-def test_acks_in_bunches_make_no_other_rate_of_a_link_that_was_full_at_one(
+def test_compressed_acks_make_no_other_rate_of_a_link_that_was_full_at_one(
     evidence: list[str], counts_bps: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Next to the sender their estimate is 15 Mbit/s; data came at 10 Mbit/s again and again."""

@@ -176,7 +176,7 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
     seen_full = full >= SEEN_FULL * whole
     shown = [one for one in path.flows if one.rate_bps and not paced_by_reader(one)]
     rates = [one.rate_bps for one in shown if one.rate_bps]
-    # At which data came again and again while the link was full is its rate: ACKs in bunches show others.
+    # At which data came again and again while the link was full is its rate: compressed ACKs show others.
     exact = seen_full and any(one.rate_exact for one in shown)
     if not m.summarised and not exact:
         from multitracer.layers.tcp.bottleneck import bottleneck

@@ -7,6 +7,7 @@ a loss on the path.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from multitracer.diagnosis.field.facts import FULL, Flow
@@ -36,9 +37,6 @@ SLOW_START = "idle_handshake_slow_start"
 FULL_LINK = ("bottleneck", "queue")
 """Causes that are a full link."""
 
-_AFTER_S = 1e-9
-"""What comes behind another in the order of causes is shorter by this."""
-
 
 @frozen
 class Cause:
@@ -51,19 +49,19 @@ class Cause:
     seconds : float
     cost_s : float
         Of them, those in which the link would have taken more: a full link costs none, recovery does.
-    behind_s : float
-        Seconds by which it is moved back in the order of causes.
+    at_most_s : float
+        Seconds that count in the order of causes, at the most.
     """
 
     kind: str
     seconds: float
     cost_s: float = 0.0
-    behind_s: float = 0.0
+    at_most_s: float = math.inf
 
     @property
     def rank_s(self) -> float:
         """Seconds by which causes are put in order."""
-        return self.seconds - self.behind_s
+        return min(self.seconds, self.at_most_s)
 
 
 @frozen
@@ -155,14 +153,15 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         found = [Cause(named, full + reduced + recovery, recovery * room)]
     else:
         held = reduced + recovery
-        # A link that had room for so long is not what made the transfer slow, though it was full for longer.
+        # A link that had room for so long is not what made the transfer slow, though it was full for longer: it counts
+        # for no more, and of equal causes the first of the list stays first.
         room_s = max(held if lost else 0.0, stalled_s)
-        behind_s = full - room_s + _AFTER_S if ROOM * full < room_s <= full else 0.0
+        at_most_s = room_s if ROOM * full < room_s else math.inf
         found = [
             Cause("loss" if lost else "spurious", held, held),
-            Cause("bottleneck", full, behind_s=behind_s),
+            Cause("bottleneck", full, at_most_s=at_most_s),
         ]
-    return [*found, still, Cause(SLOW_START, opening, opening)]
+    return [still, *found, Cause(SLOW_START, opening, opening)]
 
 
 def company(flows: Sequence[Flow]) -> Company:

@@ -153,8 +153,8 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         found = [Cause(named, full + reduced + recovery, recovery * room)]
     else:
         held = reduced + recovery
-        # A link that had room for so long is not what made the transfer slow, though it was full for longer: it
-        # counts for no more, and of equal causes the first of the list stays first.
+        # A link that had room for so long is not what made the transfer slow, though it was full for longer.
+        # It counts for no more, and of equal causes the first of the list stays first.
         room_s = max(held if lost else 0.0, stalled_s)
         at_most_s = room_s if ROOM * full < room_s else math.inf
         found = [

@@ -663,6 +663,24 @@ def test_a_link_that_was_full_for_longest_stands_behind_what_cost_time_and_moves
 
 
 @pytest.mark.parametrize(
+    ("rate_bps", "evidence", "kind"),
+    [
+        (0.7e6, ["constant_rate"], "bottleneck"),
+        (0.7e6, ["queue"], "loss"),
+        (0.8e6, ["constant_rate"], "loss"),
+    ],
+)
+def test_a_link_that_needs_nearly_all_of_the_time_for_the_payload_is_the_cause(
+    rate_bps: float, evidence: list[str], kind: str
+) -> None:
+    """1,448,000 bytes in 20 s: 16.5 s at 0.7 Mbit/s, 14.5 s at 0.8 Mbit/s; a queue stood for 8 s of them."""
+    shares: Any = {"bandwidth": 0.4, "congestion_window": 0.4, "loss_recovery": 0.2, "full": 0.4}
+    found = flow(entry(**shares, rate=rate_bps, evidence=evidence, lost=(0, 37), again={"fast": 37}))
+    assert found is not None
+    assert causes(found)[0].kind == kind
+
+
+@pytest.mark.parametrize(
     ("window", "full", "kind"),
     [(0.9, 0.0, "local_drop"), (0.01, 0.9, "bottleneck"), (0.01, 0.0, "idle_application")],
 )

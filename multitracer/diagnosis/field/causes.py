@@ -20,6 +20,9 @@ LOSS_SHARE = 0.001
 MOSTLY_FULL = 0.7
 """A link is the cause from this part of the time on, where losses took the rest."""
 
+CARRIED = 0.8
+"""It is the cause, too, where it needed this part of the time for the payload alone."""
+
 ROOM = 0.25
 """A link that had room for no more than this part of the time for which it was full is the cause still."""
 
@@ -144,8 +147,10 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         # Where the link behind it was full for most of the time, a larger window would have brought no more.
         filled = full >= MOSTLY_FULL * (full + reduced + recovery)
         found = [Cause("local_drop", full + reduced + recovery, recovery + (0.0 if filled else reduced))]
-    elif flow.in_a_full_link or full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (
-        full + window + recovery + stalled_s
+    elif (
+        flow.in_a_full_link
+        or full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (full + window + recovery + stalled_s)
+        or _carried_s(flow) >= CARRIED * (flow.seconds or 0.0) > 0.0
     ):
         # Losses of a full link are how it says so. While others fill it, a timer of one costs it nothing.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
@@ -162,6 +167,13 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
             Cause("bottleneck", full, at_most_s=at_most_s),
         ]
     return [still, *found, Cause(SLOW_START, opening, opening)]
+
+
+def _carried_s(flow: Flow) -> float:
+    """Seconds that a link needed for the payload, if its rate showed again and again; 0 of one that is shared."""
+    if not flow.rate_bps or not flow.rate_exact or flow.shared or flow.link_known:
+        return 0.0
+    return 8.0 * flow.unique_bytes / flow.rate_bps
 
 
 def company(flows: Sequence[Flow]) -> Company:

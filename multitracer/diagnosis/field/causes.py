@@ -170,7 +170,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 
 
 def _carried_s(flow: Flow) -> float:
-    """Seconds that a link needed for the payload, if its rate showed again and again; 0 of one that is shared."""
+    """Seconds that a link needed for the payload, if its rate showed again and again; 0 if it is shared."""
     if not flow.rate_bps or not flow.rate_exact or flow.shared or flow.link_known:
         return 0.0
     return 8.0 * flow.unique_bytes / flow.rate_bps

@@ -34,7 +34,7 @@ _OFF = 0.1
 _STAMPED = 0.8
 """Part of a silence that what ends it must have waited, by the clock of its sender."""
 _LEAST_TICKS = 100
-_ROUNDS = 4
+_ROUNDS = 3
 """A sender without timestamps whose data is silent for so many RTTs waits for no ACK."""
 _AT_ONCE = 3
 """So many segments come within an RTT behind that, as they had been held up."""

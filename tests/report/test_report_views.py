@@ -85,7 +85,7 @@ def test_each_connection_is_what_a_selection_gives(analysis: Any) -> None:
 
 
 def test_search_and_choose_and_all_follows(page: Any) -> None:
-    assert page.inner_text("#diagnosis h2").startswith("Link idle: handshake, slow start")
+    assert page.inner_text("#diagnosis h2").startswith("Limited by: handshake, slow start")
     assert "2 more connections" in page.inner_text("#subtitle")
     page.click("#chooser summary")
     page.fill("#search", "40007 WINDOW")

@@ -78,7 +78,7 @@ def test_idle_phases_that_belong_to_no_chain_are_the_places_of_their_sentence() 
         ],
     }
     (only,) = facts(contract)
-    assert only.title == "Link idle: application"
+    assert only.title == "Limited by: application"
     assert only.places == ((12.0, 15.0), (10.0, 11.0))
 
 

@@ -234,7 +234,7 @@ RULES = {
     ),
     **{
         f"idle_{cause}": SentenceRule(
-            f"Link idle: {title}",
+            f"{'Limited by' if cause in _LIMITED else 'Link idle'}: {title}",
             f"idle, in no chain, for 1% of the transfer: {why}" + _LIMITED.get(cause, ""),
             "phases in which the link could have sent and had nothing to send"
             + ("; from captures alone by limits of connections[]" if cause in _LIMITED else ""),

@@ -40,6 +40,10 @@ SLOW_START = "idle_handshake_slow_start"
 FULL_LINK = ("bottleneck", "queue")
 """Causes that are a full link."""
 
+RECOVERY = ("loss", "spurious")
+OF_LOSS = (*RECOVERY, "local_drop", *FULL_LINK)
+"""Causes that are recovery itself, and all whose sentences say what was lost."""
+
 
 @frozen
 class Cause:
@@ -171,9 +175,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 
 def _carried_s(flow: Flow) -> float:
     """Seconds that a link needed for the payload, if its rate showed again and again; 0 if it is shared."""
-    if not flow.rate_bps or not flow.rate_exact or flow.shared or flow.link_known:
-        return 0.0
-    return 8.0 * flow.unique_bytes / flow.rate_bps
+    return 0.0 if not flow.rate_exact or flow.shared or flow.link_known else flow.needed_s
 
 
 def company(flows: Sequence[Flow]) -> Company:

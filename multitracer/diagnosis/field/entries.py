@@ -48,6 +48,7 @@ def flow(
         return float(limits.get(name) or 0.0) * (seconds or 0.0)
 
     paced_s = part_s("congestion_window_paced")
+    stalls = entry.get("standstills") or ()
     return Flow(
         index=entry["index"],
         name=f"{first} {'->' if forward else '<-'} {second}",
@@ -112,10 +113,10 @@ def flow(
         window_paced_s=part_s("receiver_window_paced"),
         paced_s=paced_s if paced_s >= MOSTLY_PACED * part_s("congestion_window") else 0.0,
         acks_lost=losses.get("acks"),
-        stalls_s=tuple(one["length_s"] for one in entry.get("standstills") or ()),
-        stalled_before=all(one["upstream"] for one in entry.get("standstills") or ()),
-        stalled_by_order=any(one.get("evidence") == "order" for one in entry.get("standstills") or ()),
-        silences_s=tuple(one["silence_s"] for one in entry.get("standstills") or ()),
+        stalls_s=tuple(one["length_s"] for one in stalls),
+        stalled_before=all(one["upstream"] for one in stalls),
+        stalled_by_order=any(one.get("evidence") == "order" for one in stalls),
+        silences_s=tuple(one["silence_s"] for one in stalls),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
         syn_timeouts=entry.get("syn_timeouts") or 0,

@@ -338,6 +338,11 @@ class Flow:
         return max((self.seconds or 0.0) - away_s, 0.0)
 
     @property
+    def needed_s(self) -> float:
+        """Seconds that a link of the rate seen needs for the payload; 0 where no rate is known."""
+        return 8.0 * self.unique_bytes / self.rate_bps if self.rate_bps else 0.0
+
+    @property
     def link_had_room(self) -> bool:
         """Whether the rate of the link that it shares is known, and was seldom reached in its time."""
         return self.link_known and (self.full_share or 0.0) < FULL

@@ -114,8 +114,7 @@ def window_fills_link(flow: Flow) -> bool:
 
 def _busy(flow: Flow) -> float:
     """Part of the time with data in flight in which the link was full, or that it needed for the payload."""
-    needed_s = 8.0 * flow.unique_bytes / flow.rate_bps if flow.rate_bps else 0.0
-    return max(flow.full_share or 0.0, needed_s / flow.busy_s if flow.busy_s > 0 else 0.0)
+    return max(flow.full_share or 0.0, flow.needed_s / flow.busy_s if flow.busy_s > 0 else 0.0)
 
 
 def paced_by_reader(flow: Flow) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from multitracer.diagnosis.field.causes import SLOW_START
+from multitracer.diagnosis.field.causes import FULL_LINK, OF_LOSS, RECOVERY, SLOW_START
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object
 from multitracer.diagnosis.field.full_links import queue_words
@@ -14,10 +14,7 @@ from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
 
-_QUEUE_SAID = ("bottleneck", "queue")
-_ITSELF = ("loss", "spurious")
 _STANDING = "a standing queue (bufferbloat)"
-_OF_LOSS = ("loss", "spurious", "local_drop", "bottleneck", "queue")
 
 
 def sentences(
@@ -56,17 +53,17 @@ def sentences(
     flows = [one for one in seen_flows if one is not None]
     found = groups(flows)
     # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
-    about = any(group.kind in _OF_LOSS for group in found)
+    about = any(group.kind in OF_LOSS for group in found)
     with_losses: set[int] = set()
-    of_their_own = {one.index for group in found if group.kind in _ITSELF for one in group.flows}
+    of_their_own = {one.index for group in found if group.kind in RECOVERY for one in group.flows}
     sentences = []
     for place, group in enumerate(found):
         if place and _usual_opening(group):
             sentences.append(Finding("", group.cost_s, group.kind))
             continue
         mine = {one.index for one in group.flows}
-        with_loss = (group.kind in _OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
-        with_loss = with_loss and not (group.kind in _QUEUE_SAID and mine <= of_their_own)
+        with_loss = (group.kind in OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
+        with_loss = with_loss and not (group.kind in FULL_LINK and mine <= of_their_own)
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
         if with_loss:
             with_losses |= mine
@@ -95,7 +92,7 @@ def _usual_opening(group: Group) -> bool:
 
 def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
-    said = {one.index for group in found if group.kind in _QUEUE_SAID for one in group.flows}
+    said = {one.index for group in found if group.kind in FULL_LINK for one in group.flows}
     left = [
         one
         for one in flows

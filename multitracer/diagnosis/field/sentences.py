@@ -109,9 +109,7 @@ def _receiver(group: Group) -> str:
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     of_window = "window: " if kept_by in (SLOW, STALLED, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
-    full_s = sum(full_beside_window_s(flow) for flow in flows)
-    if full_s >= (BESIDE if all(flow.rate_bps for flow in flows) else MOSTLY_BESIDE) * group.seconds:
-        said += f"; for about {duration(full_s)} of that the link was full, too{_rate_of(flows)}"
+    said += _full_beside(group)
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
         said += (
@@ -123,11 +121,17 @@ def _receiver(group: Group) -> str:
     return said
 
 
-def _rate_of(flows: tuple[Flow, ...]) -> str:
-    """`` (1.49 Mbit/s of IP packets)``, where one shows it, and what a larger window would have done."""
-    larger = "a larger window would only have lengthened its queue"
-    known = flows[0].rate_bps if len(flows) == 1 else None
-    return f" ({rate(known)} of IP packets): {larger}" if known is not None else f": {larger}"
+def _full_beside(group: Group) -> str:
+    """For how long the link was full beside the full window, and at what rate, where one shows it."""
+    full_s = sum(full_beside_window_s(flow) for flow in group.flows)
+    if full_s < (BESIDE if all(flow.rate_bps for flow in group.flows) else MOSTLY_BESIDE) * group.seconds:
+        return ""
+    known = group.flows[0].rate_bps if len(group.flows) == 1 else None
+    at = f" ({rate(known)} of IP packets)" if known is not None else ""
+    return (
+        f"; for about {duration(full_s)} of that the link was full, too{at}: "
+        "a larger window would only have lengthened its queue"
+    )
 
 
 BESIDE, MOSTLY_BESIDE = 0.25, 0.5
@@ -194,9 +198,7 @@ def _slow_start(group: Group) -> str:
     handshake = sum(flow.limits_s.get("handshake", 0.0) for flow in flows)
     if handshake > group.seconds / 2:
         said = f"the handshake took {part_of_time(handshake, group.total_s)}{of_all(group)}{_since(group)}"
-        rest_s = group.seconds - handshake
-        them = "it" if len(flows) == 1 else "them"
-        rest = f"; the congestion window limited {them} for {duration(rest_s)}" if rest_s >= SAID_S else ""
+        rest = _window_too(flows, group.seconds - handshake)
         again = sum(flow.syn_timeouts for flow in flows)
         if not again:
             return said + rest
@@ -206,8 +208,7 @@ def _slow_start(group: Group) -> str:
     group = replace(group, seconds=group.seconds - handshake)
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
     if paced_s >= MOSTLY_PACED * group.seconds > 0:
-        rest_s = group.seconds - paced_s
-        rest = f"; the congestion window limited it for {duration(rest_s)}" if rest_s >= SAID_S else ""
+        rest = _window_too(flows, group.seconds - paced_s)
         return (
             f"the sender paced its segments, which limited {held(replace(group, seconds=paced_s))}: no ACK "
             f"released what it sent, so its congestion window had room{rest}"
@@ -231,6 +232,12 @@ def _slow_start(group: Group) -> str:
     if handshake < 0.1 * group.seconds:
         return said
     return f"{said}; the handshake took {duration(handshake)}{_since(group)}"
+
+
+def _window_too(flows: tuple[Flow, ...], seconds: float) -> str:
+    """How long the congestion window was the limit beside what a sentence is about; nothing if hardly so."""
+    them = "it" if len(flows) == 1 else "them"
+    return f"; the congestion window limited {them} for {duration(seconds)}" if seconds >= SAID_S else ""
 
 
 def _since(group: Group) -> str:

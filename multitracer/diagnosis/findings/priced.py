@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.field.causes import causes, company
+from multitracer.diagnosis.field.causes import OF_LOSS, causes, company
 from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
@@ -18,8 +18,7 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
-_WITH_LOSS = ("local_drop", "bottleneck", "queue", "loss", "spurious")
-_SHARING = (*_WITH_LOSS, "idle_application")
+_SHARING = (*OF_LOSS, "idle_application")
 _ATTEMPTS = "N2"
 _APART = {
     "idle_application": ("idle_application", "host_writer"),
@@ -111,7 +110,7 @@ def from_captures(
     opening = max(opening - _unseen_s(largest), 0.0)
     loss = loss_of_path(path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening)
     opening = min(opening, loss.s)
-    first = next((one for one in found if one.kind in _WITH_LOSS), None)
+    first = next((one for one in found if one.kind in OF_LOSS), None)
     claims = []
     for one in found:
         if one.kind == _OPENING:
@@ -119,7 +118,7 @@ def from_captures(
         elif one.kind == "standstill" and not one.chains:
             open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
             claims.append(Claim(one.cost_s, open_s=open_s))
-        elif one.chains and one.kind not in _WITH_LOSS:
+        elif one.chains and one.kind not in OF_LOSS:
             claims.append(_claim(one, chains))
         else:
             follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)

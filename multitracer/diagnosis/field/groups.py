@@ -97,17 +97,19 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
     whole = sum(flow.unique_bytes for flow in flows) or 1
     weights: dict[str, float] = {}
+    parts: dict[str, float] = {}
     for flow, mine in found:
         total_s = sum(cause.seconds for cause in mine)
         for cause in mine:
-            part = cause.rank_s / total_s if total_s else 1.0 / len(mine)
-            weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
+            for sums, seconds in ((weights, cause.rank_s), (parts, cause.seconds)):
+                part = seconds / total_s if total_s else 1.0 / len(mine)
+                sums[cause.kind] = sums.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
     groups = []
     number, of_s = len(flows), span_of(flows)
     limited = sum(flow.shared and dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
     for kind, weight in weights.items():
         main = [flow for flow, mine in found if mine[0].kind == kind]
-        if not main and weight < _least(kind):
+        if not main and parts[kind] < _least(kind):
             continue
         chosen = main or [
             flow

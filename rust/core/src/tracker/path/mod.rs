@@ -248,7 +248,7 @@ impl Path {
     /// grows, or of a sender that paces itself, until it sends faster.
     fn train_rate(&self) -> Option<f64> {
         let rate = self.trains.constant_rate()?;
-        let kept = || steady::is_kept(&self.series, rate, !self.gaps.lost());
+        let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
     }
 
@@ -273,6 +273,14 @@ impl Path {
     /// that of the faster bins counts.
     fn queued_rate(&self) -> Option<f64> {
         self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
+    }
+
+    /// How long the link of a rate that showed again and again was full for whole round trips, if the receiver's window took little.
+    fn full_rounds_ns(&self, rates: LinkRates) -> f64 {
+        match rates.constant.filter(|_| !self.trains.window_bound()) {
+            Some(rate) => self.series.full_ns(self.with_bins(rate), self.halves.base_ns()),
+            None => 0.0,
+        }
     }
 
     /// Bytes of IP packets on the wire for each byte of payload. A segment longer than a full one becomes several packets,

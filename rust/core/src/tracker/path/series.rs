@@ -16,6 +16,8 @@ const ENOUGH: u64 = 48_000;
 /// would be a change.
 const MANY: u64 = 6;
 
+/// Part of its rate that a link brings at least while it is full.
+const FULL: f64 = 0.9;
 /// What did not arrive of more than this part of what passed was lost behind this point.
 const LOST: f64 = 0.02;
 
@@ -147,6 +149,26 @@ impl Series {
             series.to_mut().widen();
         }
         None
+    }
+
+    /// How long a link of that rate, bytes a second, was full: the time of bins as wide as a round trip, or wider, through which it
+    /// brought as much as it can, but for the spacing of segments.
+    pub fn full_ns(&self, rate: f64, round_trip_ns: i64) -> f64 {
+        let mut series = Cow::Borrowed(self);
+        while series.bins.len() >= FEW + 2 {
+            let width_ns = (1u64 << series.width) as f64;
+            let held = series.sorted(|bin| bin.bytes);
+            let acks = series.sorted(|bin| bin.acks.into());
+            if width_ns >= round_trip_ns as f64
+                && held[held.len() / 2] >= ENOUGH
+                && acks[acks.len() / 2] >= MANY
+            {
+                let least = FULL * rate * width_ns / 1e9;
+                return held.iter().filter(|&&bytes| bytes as f64 >= least).count() as f64 * width_ns;
+            }
+            series.to_mut().widen();
+        }
+        0.0
     }
 
     /// The same of what passed here: where ACKs come in clumps, data shows the rate.

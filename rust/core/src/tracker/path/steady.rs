@@ -34,7 +34,7 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
         let carried = carried(sum(&arrived), sum(&passed));
         for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
             if let Some(link) = judge(&bytes, series.width, packet).map(|link| link.of(part))
-                && !exceeded(&series, link.bytes_per_s)
+                && !exceeded(&series, link.bytes_per_s, packet)
             {
                 return Some(link);
             }
@@ -46,11 +46,11 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
 
 /// Whether a rate at which data came looks like a link's over time: what came at about that rate did not come ever faster, and,
 /// where no loss nor pause gathered data (`smooth`), nothing came much faster.
-pub(super) fn is_kept(series: &Series, bytes_per_s: f64, smooth: bool) -> bool {
+pub(super) fn is_kept(series: &Series, bytes_per_s: f64, packet: f64, smooth: bool) -> bool {
     if series.bins.len() < FEW + 2 {
         return true;
     }
-    if smooth && exceeded(series, bytes_per_s as u64) {
+    if smooth && exceeded(series, bytes_per_s as u64, packet) {
         return false;
     }
     let rate = bytes_per_s * (1u64 << series.width) as f64 / 1e9;
@@ -66,13 +66,15 @@ fn grows(alike: &[u64], by: f64) -> bool {
     sum(&alike[alike.len() - third..]) > sum(&alike[..third]) * (1.0 + by)
 }
 
-/// Whether more arrived, for longer than jitter lasts, than a link of that rate carries: it is the pace of something else.
-fn exceeded(series: &Series, bytes_per_s: u64) -> bool {
+/// Whether more arrived, for longer than jitter lasts, than a link of that rate carries, and three packets (one at each end, and a part of one): it is the
+/// pace of something else.
+fn exceeded(series: &Series, bytes_per_s: u64, packet: f64) -> bool {
     let mut wide = series.clone();
     while wide.bins.len() >= 2 * (WIDE + 2) {
         wide.widen();
     }
-    let most = bytes_per_s as f64 * (1u64 << wide.width) as f64 / 1e9 * (1.0 + BEYOND);
+    let carried = bytes_per_s as f64 * (1u64 << wide.width) as f64 / 1e9;
+    let most = carried + (BEYOND * carried).max(3.0 * packet);
     let arrived = wide.whole(|bin| bin.bytes);
     let beyond = arrived.iter().filter(|&&bytes| bytes as f64 > most).count();
     beyond * RARE > arrived.len()

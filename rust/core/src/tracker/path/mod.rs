@@ -213,6 +213,18 @@ impl Path {
                 (queued || refused || unseen()).then_some(link)
             })
             .or_else(|| self.gaps.link_behind())
+            .or_else(|| self.kept_link())
+    }
+
+    /// The same of a part of the time, where no round trip shows a queue, and nothing but the network took time.
+    fn kept_link(&self) -> Option<Link> {
+        let free =
+            !self.gaps.stamped() && !self.trains.window_bound() && self.gaps.otherwise_share() < OTHERWISE;
+        let base_ns = self.halves.base_ns() as f64;
+        let segment = self.segment();
+        (free && base_ns > 0.0).then(|| {
+            steady::kept_rate(&self.series, segment, base_ns, |rate| rate * base_ns / 1e9 / segment)
+        })?
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments

@@ -17,6 +17,10 @@ pub(super) const MOST: f64 = 0.6;
 const SPREAD: f64 = 0.06;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
+/// Segments by which a congestion window grows in each round trip at the least (RFC 9438 section 4.3, delayed ACKs), and what part more
+/// than before would have shown.
+const LEAST_GROWTH: f64 = 0.5;
+const OUTGROWN: f64 = 0.25;
 /// The same of what came at about a rate, where recovery makes the beginning of bins slower.
 const FASTER: f64 = 0.08;
 /// No link carries more than its rate: of few bins, wide enough that jitter and a queue behind a pause are no matter, none
@@ -42,6 +46,63 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
         series.to_mut().widen();
     }
     None
+}
+
+/// The link that this one filled for a part of the time, at a rate that it never exceeded and kept for so long that any congestion
+/// window would have outgrown it, which `in_flight` segments at that rate in a round trip of `base_ns` tell.
+pub(super) fn kept_rate(
+    series: &Series,
+    packet: f64,
+    base_ns: f64,
+    in_flight: impl Fn(f64) -> f64,
+) -> Option<Link> {
+    let mut series = Cow::Borrowed(series);
+    while series.bins.len() >= FEW + 2 {
+        let arrived = series.whole(|bin| bin.bytes);
+        let run = longest_run(&arrived, packet);
+        if run.len() >= FEW && run[0] as f64 >= PACKETS * packet {
+            let width_ns = (1u64 << series.width) as f64;
+            let rate = sum(run) / run.len() as f64 * 1e9 / width_ns;
+            let rounds = run.len() as f64 * width_ns / base_ns.max(1.0);
+            // Of the growth over all of it, a third each shows two thirds.
+            let grown = LEAST_GROWTH * rounds * 2.0 / 3.0 / in_flight(rate).max(1.0);
+            if grown >= OUTGROWN && !exceeded(&series, rate as u64, packet) {
+                let full = arrived
+                    .iter()
+                    .filter(|&&bytes| bytes as f64 * 1e9 / width_ns >= rate * (1.0 - ALIKE))
+                    .count();
+                return Some(Link {
+                    bytes_per_s: rate as u64,
+                    full_permille: (full * 1000 / arrived.len()) as u32,
+                    fair: false,
+                });
+            }
+        }
+        series.to_mut().widen();
+    }
+    None
+}
+
+/// The most bins on end that are alike and do not grow: the largest of them is no more than that, or two packets, above the smallest.
+fn longest_run(bytes: &[u64], packet: f64) -> &[u64] {
+    let mut best: &[u64] = &[];
+    for from in 0..bytes.len() {
+        let run = alike_from(&bytes[from..], packet);
+        if run.len() > best.len() && !grows(run, GROWTH) {
+            best = run;
+        }
+    }
+    best
+}
+
+/// The first bins, as long as they are alike.
+fn alike_from(bytes: &[u64], packet: f64) -> &[u64] {
+    let (mut least, mut most) = (u64::MAX, 0);
+    let differ = |&bytes: &u64| {
+        (least, most) = (least.min(bytes), most.max(bytes));
+        (most - least) as f64 > (ALIKE * most as f64).max(2.0 * packet)
+    };
+    &bytes[..bytes.iter().position(differ).unwrap_or(bytes.len())]
 }
 
 /// Whether a rate at which data came looks like a link's over time: what came at about that rate did not come ever faster, and,
@@ -167,5 +228,49 @@ mod tests {
         let bytes: Vec<i64> = (0..50).map(|at| if (20..30).contains(&at) { 0 } else { 60_000 }).collect();
         let link = steady_rate(&series(&bytes), 1500.0).expect("it is steady but for that");
         assert!((780..=810).contains(&link.full_permille), "{}", link.full_permille);
+    }
+
+    /// A few packets more in a bin of few are no other rate: 1.5 Mbit/s, of which bins of 67 ms hold eight or nine segments.
+    #[test]
+    fn a_slow_link_is_steady() {
+        let bin = |at: i64| 1460 * (8 + at % 2);
+        let bytes: Vec<i64> = (0..36).map(|at| if at == 3 { bin(at) + 2 * 1460 } else { bin(at) }).collect();
+        assert!(steady_rate(&series(&bytes), 1460.0).is_some());
+    }
+
+    /// Losses made the rate small, and it grew until a link took no more.
+    #[test]
+    fn a_rate_that_no_window_keeps_is_a_link_s() {
+        let bytes: Vec<i64> = (0..60).map(|at| (20_000 + 1000 * at).min(60_000)).collect();
+        assert_eq!(steady_rate(&series(&bytes), 1500.0), None);
+        let kept = |bytes: &[i64], base_ms: f64| {
+            let in_flight = move |rate: f64| rate * base_ms / 1e3 / 1500.0;
+            kept_rate(&series(bytes), 1500.0, base_ms * 1e6, in_flight)
+        };
+        let link = kept(&bytes, 0.5).expect("forty round trips at one rate");
+        assert!((60_000.0 / (1u64 << 20) as f64 * 1e9 / link.bytes_per_s as f64 - 1.0).abs() < 0.02);
+        assert!((410..=480).contains(&link.full_permille), "{}", link.full_permille);
+        assert_eq!(kept(&bytes, 20.0), None, "a window of 760 segments that grows by one is the same");
+        let growing: Vec<i64> = (0..60).map(|at| 30_000 + 500 * at).collect();
+        assert_eq!(kept(&growing, 0.5), None);
+        // What was faster before was no link of that rate.
+        let mut faster = bytes;
+        faster[..12].fill(90_000);
+        assert_eq!(kept(&faster, 1.0), None);
+    }
+
+    proptest! {
+        /// Alike, not growing, and nothing that goes on from where it begins is.
+        #[test]
+        fn runs(bytes in prop::collection::vec(0u64..40_000, 0..40)) {
+            let run = longest_run(&bytes, 1500.0);
+            let alike = |run: &[u64]| {
+                let (least, most) = (run.iter().min(), run.iter().max());
+                least.zip(most).is_none_or(|(least, most)| (most - least) as f64 <= (ALIKE * *most as f64).max(3000.0))
+            };
+            prop_assert!(alike(run) && !grows(run, GROWTH));
+            let from = bytes.windows(run.len().max(1)).position(|part| part == run).unwrap_or(0);
+            prop_assert!(from + run.len() == bytes.len() || !alike(&bytes[from..=from + run.len()]));
+        }
     }
 }

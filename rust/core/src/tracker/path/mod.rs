@@ -216,15 +216,23 @@ impl Path {
             .or_else(|| self.kept_link())
     }
 
-    /// The same of a part of the time, where no round trip shows a queue, and nothing but the network took time.
+    /// The same of a part of the time, of one alone, where no round trip shows a queue, and nothing but the network took time. Data has to come
+    /// evenly at that rate.
     fn kept_link(&self) -> Option<Link> {
-        let free =
-            !self.gaps.stamped() && !self.trains.window_bound() && self.gaps.otherwise_share() < OTHERWISE;
+        let free = !self.gaps.stamped()
+            && !self.beside()
+            && !self.trains.window_bound()
+            && self.gaps.otherwise_share() < OTHERWISE;
         let base_ns = self.halves.base_ns() as f64;
-        let segment = self.segment();
-        (free && base_ns > 0.0).then(|| {
-            steady::kept_rate(&self.series, segment, base_ns, |rate| rate * base_ns / 1e9 / segment)
-        })?
+        if !free || base_ns <= 0.0 {
+            return None;
+        }
+        let in_flight = |rate: f64| rate * base_ns / 1e9 / self.segment();
+        let even = |rate: f64| {
+            self.trains.usual_rate().is_none_or(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
+        };
+        steady::kept_rate(&self.series, self.segment(), base_ns, in_flight)
+            .filter(|link| even(link.bytes_per_s as f64))
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments

@@ -268,7 +268,7 @@ mod tests {
         assert!((60_000.0 / (1u64 << 20) as f64 * 1e9 / link.bytes_per_s as f64 - 1.0).abs() < 0.03);
         assert!((400..=620).contains(&link.full_permille), "{}", link.full_permille);
         assert_eq!(kept(&bytes, 20.0), None, "a window of 760 segments that grows by one is the same");
-        let growing: Vec<i64> = (0..60).map(|at| 30_000 + 500 * at).collect();
+        let growing: Vec<i64> = (0..60).map(|at| 30_000 + 3000 * at).collect();
         assert_eq!(kept(&growing, 0.5), None);
         // What was faster before was no link of that rate.
         let mut faster = bytes;

@@ -541,6 +541,18 @@ def test_losses_are_told_before_a_link_that_had_room_for_a_third_of_the_time() -
         assert causes(found)[0].kind == kind
 
 
+def test_a_full_link_that_counts_for_no_more_than_its_room_is_said() -> None:
+    """Half of the time was the link's: slow start is the cause, and the link is said with it."""
+    share = {"bandwidth": 0.5, "congestion_window": 0.37, "loss_recovery": 0.13}
+    parts = {"congestion_window_before_loss": 0.37}
+    facts: Any = {"rate": 1e7, "full": 0.5, "evidence": ["constant_rate"], "base": 2000.0}
+    found = flow(entry(0, **share, parts=parts, lost=(5, 0), again={"fast": 5}, **facts))
+    assert found is not None
+    said = {group.kind: group.weight for group in groups([found])}
+    assert next(iter(said)) == "idle_handshake_slow_start"
+    assert said["bottleneck"] < 0.2
+
+
 def test_no_link_is_said_to_be_full_that_was_not() -> None:
     """Connections may keep a queue filled together while none of them shows the rate of the link."""
     facts: Any = {"congestion_window": 1.0, "full": 0.0, "queue": (40.0, 50.0), "base": 5.0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
@@ -95,15 +95,8 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     """
     together = company(flows)
     found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
-    whole = sum(flow.unique_bytes for flow in flows) or 1
-    weights: dict[str, float] = {}
-    parts: dict[str, float] = {}
-    for flow, mine in found:
-        total_s = sum(cause.seconds for cause in mine)
-        for cause in mine:
-            for sums, seconds in ((weights, cause.rank_s), (parts, cause.seconds)):
-                part = seconds / total_s if total_s else 1.0 / len(mine)
-                sums[cause.kind] = sums.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
+    weights = _weights(found, lambda cause: cause.rank_s)
+    parts = _weights(found, lambda cause: cause.seconds)
     groups = []
     number, of_s = len(flows), span_of(flows)
     limited = sum(flow.shared and dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
@@ -138,6 +131,20 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
             Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s, limited)
         )
     return sorted(groups, key=lambda group: -group.weight)
+
+
+def _weights(
+    found: Sequence[tuple[Flow, list[Cause]]], counted_s: Callable[[Cause], float]
+) -> dict[str, float]:
+    """Part of the time that each kind of cause took, by the seconds of it that count, weighted with data."""
+    whole = sum(flow.unique_bytes for flow, _ in found) or 1
+    weights: dict[str, float] = {}
+    for flow, mine in found:
+        total_s = sum(cause.seconds for cause in mine)
+        for cause in mine:
+            part = counted_s(cause) / total_s if total_s else 1.0 / len(mine)
+            weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
+    return weights
 
 
 def _ended_before(chosen: Sequence[Flow], flows: Sequence[Flow], cost_s: float) -> bool:

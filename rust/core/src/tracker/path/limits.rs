@@ -249,9 +249,10 @@ impl Limits {
             rates.constant = None;
         }
         let alone = path.link.is_none() && path.shared.unwrap_or(0) == 0;
+        let constant = rates.constant.map(|rate| path.with_bins(rate));
+        let rounds_ns = constant.filter(|_| alone).map_or(0.0, |rate| path.full_rounds_ns(rate));
         let full = path.trains.full_share_of(busy_ns, copies, rates);
-        let full =
-            if alone { full.max(path.full_rounds_ns(rates) / busy_ns.max(1.0)).min(1.0) } else { full };
+        let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
         let by_trains = full > shared;
         let full = full.max(shared);
         self.window_in_recovery_ns = filled_ns as f64;
@@ -260,7 +261,6 @@ impl Limits {
         let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
         // was sent.
-        let constant = rates.constant.map(|rate| path.with_bins(rate));
         let rate = constant.or(link.map(|link| link.bytes_per_s as f64));
         let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);

@@ -201,14 +201,8 @@ impl Path {
                 let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
                 // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
                 let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
-                let even = || {
-                    self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
-                };
-                let unseen = || {
-                    !self.gaps.stamped()
-                        && !self.trains.window_bound()
-                        && (even() || self.thin(rate) || self.outlasts(rate))
-                };
+                let even = || self.is_usual(rate) == Some(true);
+                let unseen = || self.queue_unseen() && (even() || self.thin(rate) || self.outlasts(rate));
                 let refused = refused && !self.trains.window_bound();
                 (queued || refused || unseen()).then_some(link)
             })
@@ -216,31 +210,37 @@ impl Path {
             .or_else(|| self.kept_link())
     }
 
-    /// The same of a part of the time, of one alone, where no round trip shows a queue, and nothing but the network took time. Data has to come
-    /// evenly at that rate.
+    /// The same of a part of the time, of one alone, where no round trip shows a queue, and nothing but the network took time.
+    /// Data has to come evenly at that rate.
     fn kept_link(&self) -> Option<Link> {
-        let free = !self.gaps.stamped()
-            && !self.beside()
-            && !self.trains.window_bound()
-            && self.gaps.otherwise_share() < OTHERWISE;
-        let base_ns = self.halves.base_ns() as f64;
-        if !free || base_ns <= 0.0 {
+        if !self.queue_unseen() || self.beside() || !self.of_network() {
             return None;
         }
-        let in_flight = |rate: f64| rate * base_ns / 1e9 / self.segment();
-        let even = |rate: f64| {
-            self.trains.usual_rate().is_none_or(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
-        };
-        steady::kept_rate(&self.series, self.segment(), base_ns, in_flight)
-            .filter(|link| even(link.bytes_per_s as f64))
+        let base_ns = self.halves.base_ns() as f64;
+        steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))
+            .filter(|link| self.is_usual(link.bytes_per_s as f64) != Some(false))
+    }
+
+    /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.
+    fn queue_unseen(&self) -> bool {
+        !self.gaps.stamped() && !self.trains.window_bound()
+    }
+
+    /// Whether most even trains came at that rate; `None` if there are too few.
+    fn is_usual(&self, rate: f64) -> Option<bool> {
+        self.trains.usual_rate().map(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
+    }
+
+    /// Whether the network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
+    fn of_network(&self) -> bool {
+        self.gaps.otherwise_share() < OTHERWISE
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments
     /// (RFC 6928), and it grows with each round trip. The rest waits in a queue that no round trip shows, if the
-    /// network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
+    /// network took nearly all of the time.
     fn thin(&self, rate: f64) -> bool {
-        self.in_flight(rate).is_some_and(|segments| segments < THIN)
-            && self.gaps.otherwise_share() < OTHERWISE
+        self.in_flight(rate).is_some_and(|segments| segments < THIN) && self.of_network()
     }
 
     /// Payload of its segments, on average.
@@ -261,7 +261,7 @@ impl Path {
         let rounds = self.series.span_ns() as f64 / self.halves.base_ns().max(1) as f64;
         self.in_flight(rate).is_some_and(|window| rounds >= OUTGROWN.0.max(OUTGROWN.1 * window))
             && !self.gaps.lost()
-            && self.gaps.otherwise_share() < OTHERWISE
+            && self.of_network()
     }
 
     /// The rate that trains share, if it is a link's. Where no queue shows that, it may be that of a congestion window, which
@@ -295,12 +295,9 @@ impl Path {
         self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
     }
 
-    /// How long the link of a rate that showed again and again was full for whole round trips, if the receiver's window took little.
-    fn full_rounds_ns(&self, rates: LinkRates) -> f64 {
-        match rates.constant.filter(|_| !self.trains.window_bound()) {
-            Some(rate) => self.series.full_ns(self.with_bins(rate), self.halves.base_ns()),
-            None => 0.0,
-        }
+    /// How long a link of that rate, bytes a second, was full for whole round trips, if the receiver's window took little.
+    fn full_rounds_ns(&self, rate: f64) -> f64 {
+        if self.trains.window_bound() { 0.0 } else { self.series.full_ns(rate, self.halves.base_ns()) }
     }
 
     /// Bytes of IP packets on the wire for each byte of payload. A segment longer than a full one becomes several packets,

@@ -135,46 +135,45 @@ impl Series {
     }
 
     /// The rate, bytes a second, that most bins share, or else that a fifth of them exceed; `None` if there are too few.
-    /// Bins hold enough that a few packets more or less, or later, are no change.
     pub fn fast_rate(&self) -> Option<f64> {
-        let mut series = Cow::Borrowed(self);
-        while series.bins.len() >= FEW + 2 {
-            let bytes = series.sorted(|bin| bin.bytes);
-            let acks = series.sorted(|bin| bin.acks.into());
-            if bytes[bytes.len() / 2] >= ENOUGH && acks[acks.len() / 2] >= MANY {
-                let usual = plateau(&bytes).or_else(|| series.passed_plateau(&bytes));
-                let usual = usual.unwrap_or(bytes[bytes.len() * 4 / 5] as f64);
-                return Some(usual * 1e9 / (1u64 << series.width) as f64);
-            }
-            series.to_mut().widen();
-        }
-        None
-    }
-
-    /// How long a link of that rate, bytes a second, was full: the time of bins as wide as a round trip, or wider, through which it
-    /// brought as much as it can, but for the spacing of segments.
-    pub fn full_ns(&self, rate: f64, round_trip_ns: i64) -> f64 {
-        let mut series = Cow::Borrowed(self);
-        while series.bins.len() >= FEW + 2 {
-            let width_ns = (1u64 << series.width) as f64;
-            let held = series.sorted(|bin| bin.bytes);
-            let acks = series.sorted(|bin| bin.acks.into());
-            if width_ns >= round_trip_ns as f64
-                && held[held.len() / 2] >= ENOUGH
-                && acks[acks.len() / 2] >= MANY
-            {
-                let least = FULL * rate * width_ns / 1e9;
-                return held.iter().filter(|&&bytes| bytes as f64 >= least).count() as f64 * width_ns;
-            }
-            series.to_mut().widen();
-        }
-        0.0
+        let (series, bytes) = self.in_bins_of(0)?;
+        let usual = plateau(&bytes).or_else(|| series.passed_plateau(&bytes));
+        let usual = usual.unwrap_or(bytes[bytes.len() * 4 / 5] as f64);
+        Some(usual * 1e9 / series.width_ns())
     }
 
     /// The same of what passed here: where ACKs come in clumps, data shows the rate.
     fn passed_plateau(&self, arrived: &[u64]) -> Option<f64> {
         let passed = self.sorted(|bin| bin.passed);
         plateau(&passed).map(|usual| usual * carried(sum(arrived), sum(&passed)))
+    }
+
+    /// How long a link of that rate, bytes a second, was full: the time of bins as wide as a round trip, or wider, through which it
+    /// brought as much as it can, but for the spacing of segments.
+    pub fn full_ns(&self, rate: f64, round_trip_ns: i64) -> f64 {
+        let Some((series, bytes)) = self.in_bins_of(round_trip_ns) else { return 0.0 };
+        let least = FULL * rate * series.width_ns() / 1e9;
+        bytes.iter().filter(|&&bytes| bytes as f64 >= least).count() as f64 * series.width_ns()
+    }
+
+    /// In bins of so much time at least, which hold enough that a few packets more or less, or later, are no change, and what
+    /// arrived in each of them, the least first; `None` if there are too few.
+    fn in_bins_of(&self, least_ns: i64) -> Option<(Cow<'_, Series>, Vec<u64>)> {
+        let mut series = Cow::Borrowed(self);
+        while series.bins.len() >= FEW + 2 {
+            let bytes = series.sorted(|bin| bin.bytes);
+            let acks = series.sorted(|bin| bin.acks.into());
+            let enough = bytes[bytes.len() / 2] >= ENOUGH && acks[acks.len() / 2] >= MANY;
+            if enough && series.width_ns() >= least_ns as f64 {
+                return Some((series, bytes));
+            }
+            series.to_mut().widen();
+        }
+        None
+    }
+
+    fn width_ns(&self) -> f64 {
+        (1u64 << self.width) as f64
     }
 
     /// What the bins hold throughout which it was there: all but the first and the last.
@@ -258,6 +257,27 @@ mod tests {
         let rate = series.fast_rate().expect("there are enough");
         assert!((rate / 375_000.0 - 1.0).abs() < 0.05, "{rate}");
         assert_eq!(Series::default().fast_rate(), None);
+    }
+
+    /// Bins of 33 ms: a third of a second full, a third with room for a fifth, and nothing for the rest.
+    #[test]
+    fn a_link_is_full_while_it_brings_nine_tenths() {
+        let mut series = Series::default();
+        for at in 0..1000i64 {
+            let bytes = if at < 335 {
+                6000
+            } else if at < 670 {
+                4800
+            } else {
+                0
+            };
+            series.add(at << FIRST, bytes, 0, bytes as u64);
+        }
+        let rate = 6000.0 * 1e9 / (1i64 << FIRST) as f64;
+        let full = series.full_ns(rate, 0) / series.span_ns() as f64;
+        assert!((0.28..=0.36).contains(&full), "{full}");
+        assert_eq!(series.full_ns(rate, 1 << 40), 0.0, "no bin is as wide");
+        assert_eq!(series.full_ns(2.0 * rate, 0), 0.0);
     }
 
     proptest! {

@@ -17,31 +17,29 @@ pub(super) const MOST: f64 = 0.6;
 const SPREAD: f64 = 0.06;
 /// A congestion window that grows shows as a rate that grows: by no more than this from the first third to the last.
 const GROWTH: f64 = 0.03;
-/// Segments by which a congestion window grows in each round trip at the least (RFC 9438 section 4.3, delayed ACKs).
-const LEAST_GROWTH: f64 = 0.5;
-/// What came at one rate is within this part of all, or three packets, of a straight line for that part of the time; a window that
-/// grew would have bent it by so many times more.
-const STRAIGHT: f64 = 0.02;
-const NEARLY: f64 = 0.85;
-const OUTGROWN: f64 = 2.5;
 /// The same of what came at about a rate, where recovery makes the beginning of bins slower.
 const FASTER: f64 = 0.08;
 /// No link carries more than its rate: of few bins, wide enough that jitter and a queue behind a pause are no matter, none
 /// (one in so many) holds more than that much beyond it.
 const BEYOND: f64 = 0.12;
 const RARE: usize = 20;
-/// A bin that lacks more than this part holds a pause.
-const PAUSED: f64 = 1.0 / 3.0;
 /// So many are enough for that.
 const WIDE: usize = 8;
+/// A bin that lacks more than this part holds a pause.
+const PAUSED: f64 = 1.0 / 3.0;
+/// Segments by which a congestion window grows in each round trip at the least (RFC 9438 section 4.3, delayed ACKs).
+const LEAST_GROWTH: f64 = 0.5;
+/// What came at one rate is within this part of all, or three packets, of a straight line for that part of the time; a window that
+/// grew would have bent it by so many times more.
+const STRAIGHT: f64 = 0.02;
+const NEARLY: f64 = 0.85;
+const BENT: f64 = 2.5;
 
 /// The link that this one fills alone with packets of so many bytes, by its rate; `None` if that changes.
 pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
     let mut series = Cow::Borrowed(series);
     while series.bins.len() >= FEW + 2 {
-        let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
-        let carried = carried(sum(&arrived), sum(&passed));
-        for (bytes, part) in [(passed, carried), (arrived, 1.0)] {
+        for (bytes, part) in brought(&series) {
             if let Some(link) = judge(&bytes, series.width, packet).map(|link| link.of(part))
                 && !exceeded(&series, link.bytes_per_s, packet)
             {
@@ -53,28 +51,37 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
     None
 }
 
+/// What passed in each bin, of which a link behind carried that part, and what arrived.
+fn brought(series: &Series) -> [(Vec<u64>, f64); 2] {
+    let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
+    let carried = carried(sum(&arrived), sum(&passed));
+    [(passed, carried), (arrived, 1.0)]
+}
+
 /// The link that this one filled for a part of the time, at a rate that it never exceeded and kept for so long that any congestion
-/// window would have outgrown it; `in_flight` is how many segments that rate keeps in a round trip of `base_ns`.
+/// window would have outgrown it; `in_flight` is how many segments that rate keeps in a round trip of `base_ns`, if that is known.
 pub(super) fn kept_rate(
     series: &Series,
     packet: f64,
     base_ns: f64,
-    in_flight: impl Fn(f64) -> f64,
+    in_flight: impl Fn(f64) -> Option<f64>,
 ) -> Option<Link> {
     if series.bins.len() < FEW + 2 {
         return None;
     }
     let width_ns = (1u64 << series.width) as f64;
-    let (passed, arrived) = (series.whole(|bin| bin.passed), series.whole(|bin| bin.bytes));
-    let carried = carried(sum(&arrived), sum(&passed));
-    for (bytes, part) in [(arrived, 1.0), (passed, carried)] {
+    for (bytes, part) in brought(series).into_iter().rev() {
+        // However much it grows, the line is bent by a quarter of all at the most.
+        if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
+            continue;
+        }
         let run = longest_run(&bytes, packet);
         let rate = sum(run) / run.len().max(1) as f64 * 1e9 / width_ns;
         let rounds = run.len() as f64 * width_ns / base_ns.max(1.0);
-        let growth = LEAST_GROWTH * rounds / in_flight(rate * part).max(1.0);
+        let growth = LEAST_GROWTH * rounds / in_flight(rate * part)?.max(1.0);
         // What a rate that grows by so much evenly brings by half of the time lacks so much of half of all.
         let bend = growth / (8.0 + 4.0 * growth) * sum(run);
-        if bend >= OUTGROWN * tolerance(run, packet) && !exceeded(series, (rate * part) as u64, packet) {
+        if bend >= BENT * tolerance(run, packet) && !exceeded(series, (rate * part) as u64, packet) {
             let link = Link {
                 bytes_per_s: rate as u64,
                 full_permille: (run.len() * 1000 / bytes.len()) as u32,
@@ -261,7 +268,7 @@ mod tests {
         let bytes: Vec<i64> = (0..60).map(|at| (20_000 + 1250 * at).min(60_000)).collect();
         assert_eq!(steady_rate(&series(&bytes), 1500.0), None);
         let kept = |bytes: &[i64], base_ms: f64| {
-            let in_flight = move |rate: f64| rate * base_ms / 1e3 / 1500.0;
+            let in_flight = move |rate: f64| Some(rate * base_ms / 1e3 / 1500.0);
             kept_rate(&series(bytes), 1500.0, base_ms * 1e6, in_flight)
         };
         let link = kept(&bytes, 0.5).expect("forty round trips at one rate");
@@ -283,7 +290,8 @@ mod tests {
         for at in [10, 30] {
             (bytes[at], bytes[at + 1], bytes[at + 2]) = (0, 0, 36_000);
         }
-        let link = kept_rate(&series(&bytes), 1500.0, 5e5, |rate| rate * 0.5e-3 / 1500.0).expect("one rate");
+        let link =
+            kept_rate(&series(&bytes), 1500.0, 5e5, |rate| Some(rate * 0.5e-3 / 1500.0)).expect("one rate");
         assert_eq!(link.full_permille, 1000);
         assert!(longest_run(&[12_000; 9], 1500.0).is_empty());
     }

@@ -13,9 +13,9 @@ use crate::tracker::sender::Sender;
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
 
-/// In so many quarters of the shortest RTT no second copy is answered. That a queue was shorter than ever before makes the
-/// answer sooner, too, but seldom by so much.
-const SOON: i64 = 3;
+/// In this part of the shortest RTT no second copy is answered. That a queue was shorter than ever before makes the answer
+/// sooner, too, but not by so much.
+const SOON: i64 = 2;
 
 /// RTTs of which the shortest is taken for that of the path.
 pub(super) const SAMPLES: u64 = 10;
@@ -212,19 +212,16 @@ impl Sender {
                 behind_ns.is_some_and(|ticks| !reports && (seq <= snd_una || many && !first) && ticks < 0);
             // One that echoes the second copy answers it, however soon: no round trip before met so short a queue.
             let answers = behind_ns.is_some_and(|ticks| ticks == 0);
-            let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / 4 * SOON;
+            let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < far_ns / SOON;
             // More than was sent again: it had waited for the first of it.
             let behind_head = doubt.t_ns >= head_ns;
             let waiting = !sack && seq > snd_una && ack > top && behind_head;
             // That some copy before the last had arrived does not tell which.
-            let known = match (waiting, too_soon || older) {
-                (true, _) => doubt.segments,
-                (false, true) => doubt.last.min(doubt.segments),
-                (false, false) => 0,
-            };
+            let last = doubt.last.min(doubt.segments);
+            let known = if waiting || too_soon || older { last } else { 0 };
             arrived += known;
             if !sack {
-                lost = lost.saturating_add(if behind_head { doubt.segments - known } else { 0 });
+                lost = lost.saturating_add(if behind_head { last - known } else { 0 });
                 *covered_ns = (*covered_ns).max(doubt.t_ns);
             } else if known < doubt.segments {
                 let left = doubt.segments - known;

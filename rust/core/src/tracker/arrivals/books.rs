@@ -59,6 +59,25 @@ impl ArrivalCounts {
     pub fn out_of_order(&self) -> u64 {
         self.verdicts.iter().sum()
     }
+
+    /// A retransmission adds to what was sent again unseen, and to what was lost before this point. One of which a part had been
+    /// seen is counted with those of which all had.
+    pub(super) fn count(&mut self, row: &Arrival) {
+        if row.verdict == ArrivalVerdict::Retransmission {
+            let segments = u64::from(row.segments);
+            self.inferred[row.cause as usize] += if row.fresh { segments } else { 0 };
+            self.upstream += if row.fills() { segments } else { 0 };
+        }
+    }
+
+    /// The same, taken off.
+    pub(super) fn discount(&mut self, row: &Arrival) {
+        if row.verdict == ArrivalVerdict::Retransmission {
+            let segments = u64::from(row.segments);
+            self.inferred[row.cause as usize] -= if row.fresh { segments } else { 0 };
+            self.upstream = self.upstream.saturating_sub(if row.fills() { segments } else { 0 });
+        }
+    }
 }
 
 /// The books of one direction.
@@ -211,7 +230,7 @@ impl Books {
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
         let mut rows = self.arrivals.backwards().take(RECENT);
-        let (place, row) = rows.find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
+        let (place, row) = rows.find(|(_, row)| row.fills() && row.seq <= seq && seq < row.end())?;
         Some(Seen {
             seq: row.seq,
             end: row.end(),
@@ -286,7 +305,7 @@ impl Books {
     pub(super) fn repeats_in_turn(&self, t_ns: i64, seq: i64) -> Option<i64> {
         let (_, last) = self.arrivals.backwards().next()?;
         let repeats = match last.verdict {
-            ArrivalVerdict::Retransmission => !last.fresh || last.evidence == Evidence::InTurn,
+            ArrivalVerdict::Retransmission => !last.fills() || last.evidence == Evidence::InTurn,
             ArrivalVerdict::NetworkDuplicate => last.evidence.is_pace(),
             _ => false,
         };

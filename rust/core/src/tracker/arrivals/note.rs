@@ -53,7 +53,7 @@ impl Sender {
         let beyond = self.books.as_ref().is_some_and(|books| books.beyond.expects());
         if beyond && self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
-            arrival = Some(self.enter_arrival(segment, seq, found, true, true, peer));
+            arrival = Some(self.enter_arrival(segment, seq, found, true, 0, peer));
         } else {
             self.note_unsettled(segment, seq);
         }
@@ -115,7 +115,7 @@ impl Sender {
             (ArrivalVerdict::Reordered, Evidence::TooSoon) => self.note_overtaken(segment.t_ns, seq, peer),
             _ => {}
         }
-        let place = self.enter_arrival(segment, seq, found, false, fresh, peer);
+        let place = self.enter_arrival(segment, seq, found, false, duplicate, peer);
         if !fresh && let Some(books) = &mut self.books {
             let by_timer = books.arrivals.get(place).is_some_and(|row| row.cause == Cause::Timeout);
             books.copied_ns = if by_timer { books.copy_of(seq).map(|copy| copy.t_ns) } else { None };
@@ -144,7 +144,7 @@ impl Sender {
         let Some(books) = &mut self.books else { return };
         let copy = books.copy_of(seq).and_then(|copy| copy.arrival);
         if let Some(row) = copy.and_then(|place| books.arrivals.get(place))
-            && row.fresh
+            && row.fills()
             && row.verdict == ArrivalVerdict::Retransmission
         {
             books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
@@ -203,14 +203,14 @@ impl Sender {
         });
     }
 
-    /// Adds a row; its place.
+    /// Adds a row, of which so many bytes had been seen; its place.
     fn enter_arrival(
         &mut self,
         segment: &Segment,
         seq: i64,
         (verdict, evidence): (ArrivalVerdict, Evidence),
         in_order: bool,
-        fresh: bool,
+        duplicate: u32,
         peer: &Sender,
     ) -> u32 {
         let segments = self.wire_segments(segment.length);
@@ -223,26 +223,22 @@ impl Sender {
         if !in_order {
             books.counts.verdicts[verdict as usize] += 1;
         }
-        if verdict == ArrivalVerdict::Retransmission && fresh {
-            books.counts.inferred[cause as usize] += segments;
-            books.counts.upstream += segments;
-        }
-        let place = books.arrivals.push(
-            sums_up,
-            Arrival {
-                t_ns: segment.t_ns,
-                record: segment.record,
-                seq,
-                length: segment.length,
-                segments: u32::try_from(segments).unwrap_or(u32::MAX),
-                verdict,
-                evidence,
-                cause,
-                in_order,
-                fresh,
-            },
-        );
-        if verdict == ArrivalVerdict::Retransmission && !fresh {
+        let arrival = Arrival {
+            t_ns: segment.t_ns,
+            record: segment.record,
+            seq,
+            length: segment.length,
+            segments: u32::try_from(segments).unwrap_or(u32::MAX),
+            verdict,
+            evidence,
+            cause,
+            in_order,
+            fresh: duplicate == 0,
+            partial: duplicate > 0 && duplicate < segment.length,
+        };
+        books.counts.count(&arrival);
+        let place = books.arrivals.push(sums_up, arrival);
+        if verdict == ArrivalVerdict::Retransmission && !arrival.fills() {
             self.suspect_behind(segment, seq, segments);
         }
         place
@@ -295,15 +291,9 @@ impl Sender {
         }
         books.counts.verdicts[row.verdict as usize] -= 1;
         books.counts.verdicts[verdict as usize] += 1;
-        if row.verdict == ArrivalVerdict::Retransmission && row.fresh {
-            books.counts.inferred[row.cause as usize] -= u64::from(row.segments);
-            books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
-        }
+        books.counts.discount(row);
         (row.verdict, row.evidence, row.cause) = (verdict, evidence, cause);
-        if verdict == ArrivalVerdict::Retransmission && row.fresh {
-            books.counts.inferred[cause as usize] += u64::from(row.segments);
-            books.counts.upstream += u64::from(row.segments);
-        }
+        books.counts.count(row);
     }
 
     /// The cause of an earlier retransmission put right by what followed.

@@ -78,9 +78,17 @@ pub struct Arrival {
     pub in_order: bool,
     /// No byte of it had been seen.
     pub fresh: bool,
+    /// Some of its bytes had been seen, and others not.
+    pub partial: bool,
 }
 
 impl Arrival {
+    /// Whether it brought bytes that had not been seen: an earlier copy of them was lost before this point, if it is a
+    /// retransmission.
+    pub fn fills(&self) -> bool {
+        self.fresh || self.partial
+    }
+
     /// One past its last sequence number.
     pub(super) fn end(&self) -> i64 {
         self.seq + i64::from(self.length)

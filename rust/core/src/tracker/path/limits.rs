@@ -175,7 +175,7 @@ impl Limits {
         spent[Wait::Network as usize] -= held_ns;
         spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(held_ns);
         let network_ns = spent[Wait::Network as usize] as f64;
-        if let Some(kept) = path.gaps.kept() {
+        if let Some(kept) = path.kept() {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             self.behind_ns = kept.behind_ns as f64;
             for (wait, ns) in kept.made_up_ns.into_iter().enumerate() {

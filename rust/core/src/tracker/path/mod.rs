@@ -1,6 +1,7 @@
 //! What one point anywhere on the path shows of a direction: both halves of its round trip, what its sender waits
 //! for, and the bottleneck. In fixed memory, and only for directions that send more than a few segments.
 
+mod caught_up;
 mod clock;
 mod echoes;
 mod gaps;
@@ -33,8 +34,10 @@ pub(super) use shared::find_shared;
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::Segment;
+use caught_up::caught_up;
 use gaps::{Circumstances, Gaps};
 use half::Halves;
+use schedule::Kept;
 use series::Series;
 use trains::{LinkRates, Trains};
 
@@ -234,6 +237,15 @@ impl Path {
     /// Whether the network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
     fn of_network(&self) -> bool {
         self.gaps.otherwise_share() < OTHERWISE
+    }
+
+    /// Whether the application wrote by its own clock, and what follows. Where no pause shows its writes, what arrived in all may;
+    /// not of a receiver that takes data by a clock of its own.
+    fn kept(&self) -> Option<Kept> {
+        self.gaps.kept().or_else(|| {
+            let shares = self.link.is_some() || self.trains.window_bound();
+            if shares { None } else { caught_up(&self.series, self.segment(), &self.gaps.spent_ns) }
+        })
     }
 
     /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments

@@ -99,7 +99,12 @@ def size(count_bytes: int) -> str:
 
 
 def causes(counts: Object, *, seen: bool = True) -> str:
-    """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred."""
+    """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred.
+
+    There, what was lost again before the capture is not seen either.
+    """
+    if not seen and not counts["total"]:
+        return "none seen"
     parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
     inferred = counts.get("inferred", 0)
     some = [f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred"] if inferred else []

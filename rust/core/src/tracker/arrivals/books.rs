@@ -62,6 +62,7 @@ impl ArrivalCounts {
 
     /// A retransmission adds to what was sent again unseen, and to what was lost before this point. One of which a part had been
     /// seen is counted with those of which all had.
+    #[inline(always)]
     pub(super) fn count(&mut self, row: &Arrival) {
         if row.verdict == ArrivalVerdict::Retransmission {
             let segments = u64::from(row.segments);

@@ -7,7 +7,7 @@
 use super::limits::Wait;
 use super::schedule::Kept;
 use super::series::Series;
-use super::steady::{FEW, longest_run, tolerance};
+use super::steady::{FEW, tolerance};
 
 /// What arrived was on the line for this part of the time at least...
 const NEAR: f64 = 0.5;
@@ -21,16 +21,17 @@ pub(super) fn caught_up(series: &Series, packet: f64, spent_ns: &[i64; Wait::COU
     }
     let width_ns = (1u64 << series.width) as f64;
     let whole = series.whole(|bin| bin.bytes);
-    let (from, run) = longest_run(&whole, packet);
     let slack = tolerance(&whole, packet);
     // What had come before each bin.
     let came: Vec<f64> = whole
         .iter()
         .scan(series.bins[0].bytes as f64, |came, &bytes| Some(std::mem::replace(came, *came + bytes as f64)))
         .collect();
-    let rate = slope(came.get(from..from + run.len())?)?;
+    // The later half shows the line.
+    let half = came.len() / 2;
+    let rate = slope(&came[half..])?;
     let off = |at: usize| came[at] - rate * (at as f64 + 1.0);
-    let line = median((from..from + run.len()).map(off).collect())?;
+    let line = median((half..came.len()).map(off).collect())?;
     // Where in its bin the first data came is not known.
     if line.abs() > rate + slack {
         return None;

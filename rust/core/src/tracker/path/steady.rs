@@ -75,7 +75,7 @@ pub(super) fn kept_rate(
         if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
             continue;
         }
-        let (_, run) = longest_run(&bytes, packet);
+        let run = longest_run(&bytes, packet);
         let rate = sum(run) / run.len().max(1) as f64 * 1e9 / width_ns;
         let rounds = run.len() as f64 * width_ns / base_ns.max(1.0);
         let growth = LEAST_GROWTH * rounds / in_flight(rate * part)?.max(1.0);
@@ -98,19 +98,19 @@ pub(super) fn tolerance(run: &[u64], packet: f64) -> f64 {
     (STRAIGHT * sum(run)).max(3.0 * packet)
 }
 
-/// The most bins on end in which bytes came along a straight line, and the number of the first; none if these are few.
-pub(super) fn longest_run(bytes: &[u64], packet: f64) -> (usize, &[u64]) {
-    let (mut first, mut best): (usize, &[u64]) = (0, &[]);
+/// The most bins on end in which bytes came along a straight line; empty if these are few.
+fn longest_run(bytes: &[u64], packet: f64) -> &[u64] {
+    let mut best: &[u64] = &[];
     for from in 0..bytes.len() {
         let least = from + best.len().max(FEW - 1) + 1;
         for until in (least..=bytes.len()).rev() {
             if is_straight(&bytes[from..until], packet) {
-                (first, best) = (from, &bytes[from..until]);
+                best = &bytes[from..until];
                 break;
             }
         }
     }
-    (first, best)
+    best
 }
 
 /// Whether nearly always as much had come as at one rate; a host that stands still, and goes on, is no other rate.
@@ -293,18 +293,18 @@ mod tests {
         let link =
             kept_rate(&series(&bytes), 1500.0, 5e5, |rate| Some(rate * 0.5e-3 / 1500.0)).expect("one rate");
         assert_eq!(link.full_permille, 1000);
-        assert!(longest_run(&[12_000; 9], 1500.0).1.is_empty());
+        assert!(longest_run(&[12_000; 9], 1500.0).is_empty());
     }
 
     proptest! {
         /// What is found of any bins is straight, and of the whole of straight ones nothing is left out.
         #[test]
         fn runs(bytes in prop::collection::vec(0u64..40_000, 0..40), even in 12_000u64..40_000) {
-            let (_, run) = longest_run(&bytes, 1500.0);
+            let run = longest_run(&bytes, 1500.0);
             prop_assert!(run.is_empty() || run.len() >= FEW && is_straight(run, 1500.0));
             let straight: Vec<u64> = bytes.iter().map(|&bytes| even + bytes % 1500).collect();
             let whole = if straight.len() < FEW { 0 } else { straight.len() };
-            prop_assert_eq!(longest_run(&straight, 1500.0).1.len(), whole);
+            prop_assert_eq!(longest_run(&straight, 1500.0).len(), whole);
         }
     }
 }

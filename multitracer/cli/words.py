@@ -122,7 +122,13 @@ def retransmitted(connection: Object) -> str:
     if possible and not counts["total"]:
         return f"none for certain{_may_be(possible)}"
     found = causes(counts, seen=known_point(connection) == "snd")
-    return f"{'at least ' if _some_missing(connection) else ''}{found}{_may_be(possible)}"
+    return f"{'at least ' if _some_missing(connection) else ''}{found}{_unseen(counts)}{_may_be(possible)}"
+
+
+def _unseen(counts: Object) -> str:
+    """Retransmissions that were lost before the capture in their turn."""
+    unseen = counts.get("unseen", 0)
+    return f"; {unseen:,} more lost before this capture (by IP identifications)" if unseen else ""
 
 
 def _possible(connection: Object) -> int:

@@ -60,6 +60,7 @@ def flow(
         limits_s=limits_s,
         kernel=limits.get("method") == "kernel",
         retransmissions=again["total"],
+        unseen_retransmissions=again.get("unseen", 0),
         rto=again["timeout"],
         fast=again["fast"],
         slow_start=again["slow_start"],

@@ -114,6 +114,8 @@ class Flow:
         First and last segment.
     answered : bool
         Whether both directions were captured.
+    unseen_retransmissions : int
+        Retransmissions lost before this capture in their turn, by IP identifications.
     kernel_retransmissions : int or None
         By the kernel's own counter, at its last sample; with those that its own queue refused, unless a
         recording of the host tells how many these were.
@@ -227,6 +229,7 @@ class Flow:
     start_s: float
     end_s: float
     answered: bool
+    unseen_retransmissions: int = 0
     kernel_retransmissions: int | None = None
     kernel_drops: int | None = None
     certain_lost: int | None = None

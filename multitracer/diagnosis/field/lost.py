@@ -82,13 +82,15 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
     All of them show where they arrive; elsewhere those that an answer gives away.
     """
     needless = min(sum(flow.needless for flow in flows), again)
+    unseen = sum(flow.unseen_retransmissions for flow in flows)
     if not needless:
         return ""
-    if needless == again:
+    if needless == again and not unseen:
         return ", needless" if again == 1 else ", all of them needless"
     certain = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
     least = needless_prefix(certain=certain, divided=any(flow.divided for flow in flows))
-    return f"; {least}{needless:,} of {count(again, 'retransmission')} {were(needless)} needless"
+    of = "at least " if any(flow.some_missing for flow in flows) else ""
+    return f"; {least}{needless:,} of {of}{count(again + unseen, 'retransmission')} {were(needless)} needless"
 
 
 def loss(group: Group) -> str:

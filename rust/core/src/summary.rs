@@ -82,6 +82,23 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
 }
 
+/// Retransmissions of one direction that never passed, lost in their turn before this point; 0 where nothing shows any.
+///
+/// Of each segment that arrived, all copies but one are retransmissions. Away from the sender these are as many as copies lost
+/// before this point, where identifications count those, and second copies that passed.
+pub fn never_passed(connection: &Connection, direction: usize) -> u64 {
+    let sender = connection.senders_at(direction);
+    let arrivals = sender.arrival_counts();
+    let [lost, _] = losses(connection, direction);
+    if lost <= arrivals.upstream || !sender.is_whole() || refused(connection, direction) > 0 {
+        return 0;
+    }
+    let seen = Observation::of(connection, direction);
+    let away = seen.point.is_some_and(|point| point != Point::Sender) && seen.grade >= Grade::Likely;
+    let passed = retransmissions(&sender.retransmission_counts());
+    if away { (lost + arrivals.doubled).saturating_sub(passed) } else { 0 }
+}
+
 /// Data segments of one direction that its sender's own queue refused, at least: where a timer sent each of those seen
 /// alone, and the identifications between them were left out, or far more identifications were left out than data was
 /// lost. 0 where nothing shows it.

@@ -3,8 +3,8 @@
 use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
 use multitracer_core::summary::{
-    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, possible, refused, retransmissions,
-    syn_timeouts, unacked_timeouts,
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused,
+    retransmissions, syn_timeouts, unacked_timeouts,
 };
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack, Waits};
 use pyo3::exceptions::PyIndexError;
@@ -219,6 +219,7 @@ fn direction_to_python<'py>(
     let seen = sender.arrival_counts();
     let inferred = seen.inferred.iter().sum();
     let causes = retransmission_counts(py, &sender.retransmission_counts(), inferred)?;
+    causes.set_item(intern!(py, "unseen"), never_passed(connection, direction))?;
     d.set_item(intern!(py, "retransmissions"), causes)?;
     let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
     d.set_item(intern!(py, "arrivals"), arrivals)?;

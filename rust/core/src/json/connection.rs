@@ -6,8 +6,8 @@
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
 use crate::summary::{
-    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, possible, refused, retransmissions,
-    syn_timeouts, unacked_timeouts,
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused,
+    retransmissions, syn_timeouts, unacked_timeouts,
 };
 use crate::tracker::{
     ArrivalVerdict, CAUSES, Cause, Closures, Connection, ConnectionStore, Endpoint, Sender, Waits,
@@ -46,7 +46,7 @@ const ARRIVAL_KEYS: [(&str, ArrivalVerdict); 4] = [
 ];
 const NO_RETRANSMISSIONS: &str = "{\n        \"total\": 0,\n        \"timeout\": 0,\n        \"fast\": 0,\
     \n        \"slow_start\": 0,\n        \"tail_loss_probe\": 0,\n        \"unneeded_probe\": 0,\
-    \n        \"unknown\": 0,\n        \"handshake\": 0,\n        \"inferred\": 0\n      }";
+    \n        \"unknown\": 0,\n        \"handshake\": 0,\n        \"inferred\": 0,\n        \"unseen\": 0\n      }";
 const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n        \"genuine\": 0,\n        \"inconclusive\": 0\n      }";
 const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
 
@@ -108,9 +108,9 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"reverse_bytes\": ");
     push_bytes(out, acks);
     out.push_str(",\n      \"retransmissions\": ");
-    push_retransmissions(out, data);
+    push_retransmissions(out, connection, direction);
     out.push_str(",\n      \"reverse_retransmissions\": ");
-    push_retransmissions(out, acks);
+    push_retransmissions(out, connection, 1 - direction);
     push_arrivals(out, connection, direction);
     out.push_str(",\n      \"timeouts\": ");
     push_timeouts(out, connection, direction);
@@ -212,7 +212,8 @@ fn push_bytes(out: &mut String, sender: &Sender) {
     out.push_str("\n      }");
 }
 
-fn push_retransmissions(out: &mut String, sender: &Sender) {
+fn push_retransmissions(out: &mut String, connection: &Connection, direction: usize) {
+    let sender = connection.senders_at(direction);
     let counts = sender.retransmission_counts();
     if counts.iter().skip(1).all(|count| *count == 0) {
         out.push_str(NO_RETRANSMISSIONS);
@@ -226,6 +227,8 @@ fn push_retransmissions(out: &mut String, sender: &Sender) {
     }
     out.push_str(",\n        \"inferred\": ");
     push_int(out, sender.arrival_counts().inferred.iter().sum::<u64>() as i64);
+    out.push_str(",\n        \"unseen\": ");
+    push_int(out, never_passed(connection, direction) as i64);
     out.push_str("\n      }");
 }
 

@@ -155,6 +155,11 @@ impl Sender {
         if unseen > 1 { unseen } else { 0 }
     }
 
+    /// Whether all data that was acknowledged was seen, and all that was sent was acknowledged.
+    pub fn is_whole(&self) -> bool {
+        self.unseen_bytes() == 0 && self.snd_una >= self.snd_max
+    }
+
     /// Whether its FIN was acknowledged.
     pub fn fin_acked(&self) -> bool {
         self.fin_seq.is_some_and(|fin| self.snd_una > fin)

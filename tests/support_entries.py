@@ -39,6 +39,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
             **again,
             "handshake": 0,
             "inferred": facts.pop("inferred", 0),
+            "unseen": facts.pop("unseen", 0),
         },
         "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
         "losses": {"upstream": lost[0], "downstream": lost[1]},

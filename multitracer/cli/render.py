@@ -17,7 +17,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
-from multitracer.output.rtt import known_point
+from multitracer.output.rtt import idle_before_s, known_point
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, nearly_all
 
@@ -160,7 +160,7 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
-            words.duration(event["silence_s"]),
+            "unknown" if (idle_s := idle_before_s(event, at_sender=rto)) is None else words.duration(idle_s),
             *([words.timer(event["backoff"], event["rto_s"])] if rto else []),
             f"{event['seq']:,}",
             f"{event['record']:,}",

@@ -11,15 +11,21 @@ SAID_S = 0.05
 """Costs below are not told."""
 
 
+UNSURE = 3.0
+"""Of a cost that may be nothing, or more than so many times what is reckoned, only the bound is said."""
+
+
 def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     """``1.3 s``, ``1.3 s, 0.9 s to 1.6 s``, or ``at most 1.3 s`` where it may have been nothing.
+
+    So it is said, too, where it may have been nothing or several times as much: nothing between is likelier.
 
     Parameters
     ----------
     low_s, cost_s, high_s : float
         Seconds, in rising order.
     """
-    if low_s < min(SAID_S, cost_s / 2) and high_s <= 1.25 * cost_s:
+    if low_s < min(SAID_S, cost_s / 2) and not 1.25 * cost_s < high_s <= UNSURE * cost_s:
         return f"at most {duration(high_s)}"
     if bounds_are_wide(low_s, cost_s, high_s):
         return f"{duration(cost_s)}, {duration(low_s)} to {duration(high_s)}"

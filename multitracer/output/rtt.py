@@ -49,6 +49,30 @@ def known_point(entry: Mapping[str, Any]) -> str | None:
     return None if guessed else entry["point"]
 
 
+def idle_before_s(event: Mapping[str, Any], *, at_sender: bool) -> float | None:
+    """How long the sender had been silent before a timeout.
+
+    Parameters
+    ----------
+    event : mapping
+        Of ``timeouts.events`` (docs/json.md).
+    at_sender : bool
+        Whether the capture is known to be the sender's.
+
+    Returns
+    -------
+    float or None
+        Seconds. None away from the sender where segments came closer than any timer expires: the path had
+        stalled, and let through what had waited.
+    """
+    silence_s: float = event["silence_s"]
+    return silence_s if at_sender or silence_s >= SHORTEST_RTO_S else None
+
+
+SHORTEST_RTO_S = 0.01
+"""No stack in use has a retransmission timer below this."""
+
+
 def hides_queues(entry: Mapping[str, Any]) -> bool:
     """Whether a queue of the path would add to no RTT that this capture of an entry shows.
 

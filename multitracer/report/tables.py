@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from multitracer.output.rtt import known_point, usual_rtt
+from multitracer.output.rtt import idle_before_s, known_point, usual_rtt
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables
@@ -149,7 +149,7 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
                         at(event["t"]),
                         event["verdict"],
                         votes({spelled(name): vote for name, vote in event["votes"].items()}),
-                        span(event["silence_s"]),
+                        span(idle_before_s(event, at_sender=known_point(one) == "snd")),
                         timer if rto is None else f"{timer} of {duration(rto)}",
                         whole(event["seq"]),
                         whole(event["record"]),

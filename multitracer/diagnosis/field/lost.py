@@ -110,7 +110,8 @@ def loss(group: Group) -> str:
     if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
         said += "; whether the link was full does not show here without timestamps"
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
-    one_a_round_trip = all(flow.without_sack for flow in flows) and sum(flow.fast for flow in flows) >= FEW
+    fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
+    one_a_round_trip = all(flow.without_sack for flow in flows) and fast >= max(FEW, slow_start)
     return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said
 
 

@@ -69,7 +69,8 @@ def _local_drop(group: Group) -> str:
     )
     timed = timer_s > TIMED * group.seconds
     if timed:
-        said += f"; what its timer sent instead, one segment at a time, held {held(group)}"
+        timed_group = replace(group, seconds=min(timer_s, group.seconds))
+        said += f"; what its timer sent instead, one segment at a time, held {held(timed_group)}"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
     late = _first_late(group)
     if full:

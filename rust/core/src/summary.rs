@@ -128,7 +128,9 @@ pub fn needless(connection: &Connection, direction: usize) -> u64 {
             found = counts.doubled;
         }
     }
-    found.min(retransmissions(&sender.retransmission_counts()))
+    // Of what a spurious timeout sent again an earlier copy had arrived.
+    let [spurious, ..] = connection.timeout_verdicts(direction);
+    found.max(spurious).min(retransmissions(&sender.retransmission_counts()))
 }
 
 /// Away from the sender, more identifications left out than so many for each segment known to be lost are not those of

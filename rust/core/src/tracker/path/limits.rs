@@ -8,6 +8,9 @@ use crate::tracker::connection::Connection;
 use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
+/// From this part of a time on, what a link cannot have been full of it is the wait for the last ACK.
+const AWAITED: f64 = 0.02;
+
 /// What a sender waits for between two data segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
@@ -268,7 +271,10 @@ impl Limits {
         let beyond_ns = busy_ns * full - (most_ns - window_full_ns).max(0.0);
         let refused = beyond_ns > OTHERWISE * busy_ns && sender.never_came(acks);
         let waited_ns = if refused { beyond_ns } else { 0.0 };
-        add(Limit::Bandwidth, busy_ns * full - waited_ns);
+        // Nor is it full while only the last ACK is awaited, if that comes long after all had crossed it.
+        let awaited_ns = (beyond_ns - waited_ns).clamp(0.0, rest_ns as f64);
+        let awaited_ns = if awaited_ns > AWAITED * busy_ns { awaited_ns } else { 0.0 };
+        add(Limit::Bandwidth, busy_ns * full - waited_ns - awaited_ns);
         add(Limit::LossRecovery, waited_ns);
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
@@ -292,9 +298,9 @@ impl Limits {
         };
         let behind_ns = at(Wait::Network) - before_loss_ns;
         let free_ns = before_loss_ns * (1.0 - full_before) + behind_ns * (1.0 - full_behind);
-        add(window_free, free_ns);
+        add(window_free, free_ns + awaited_ns);
         if window_free == Limit::CongestionWindow {
-            self.after_data_ns = after_data_ns * (1.0 - full_behind);
+            self.after_data_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
             self.before_loss_ns = before_loss_ns * (1.0 - full_before);
             // The application's own clock may have taken a part of it.
             let kept = at(Wait::Network) / network_ns.max(1.0);

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from multitracer.cli import words
-from multitracer.output.rtt import known_point
+from multitracer.output.rtt import idle_before_s, known_point
 
 
 def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict[str, Any]:
@@ -29,6 +29,34 @@ def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict
 )
 def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> None:
     assert words.timeouts(connection) == text
+
+
+@pytest.mark.parametrize(("silence_s", "known"), [(9e-6, False), (0.31, True)])
+def test_a_path_that_let_through_what_had_waited_shows_no_silence(silence_s: float, known: bool) -> None:
+    event = {"silence_s": silence_s}
+    assert idle_before_s(event, at_sender=False) == (silence_s if known else None)
+    assert idle_before_s(event, at_sender=True) == silence_s
+
+
+@pytest.mark.parametrize(
+    ("retransmissions", "text"),
+    [
+        ({"total": 0}, "none seen"),
+        (
+            {"total": 3, "fast": 3, "inferred": 3},
+            "at least 3 segments, all inferred; causes inferred: 3 fast retransmit",
+        ),
+        (
+            {"total": 3, "fast": 3, "inferred": 3, "unseen": 2},
+            "at least 3 segments, all inferred; causes inferred: 3 fast retransmit; 2 more lost before this "
+            "capture (by IP identifications)",
+        ),
+    ],
+)
+def test_retransmissions_away_from_the_sender(retransmissions: dict[str, int], text: str) -> None:
+    losses = {"upstream": retransmissions["total"]}
+    one = {"point": "rcv", "packets": {"received": 1}, "losses": losses, "retransmissions": retransmissions}
+    assert words.retransmitted(one) == text
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ def test_recovery_without_sack() -> None:
     assert found.text.endswith("; without SACK it repairs one loss per RTT")
     few, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 2})])
     assert "without SACK" not in few.text
+    # Slow start after a timeout retransmits several in each RTT.
+    mostly_slow_start, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 5, "slow_start": 35})])
+    assert "without SACK" not in mostly_slow_start.text
     selective, *_ = sentences([entry(**LOSSY, again={"fast": 40})])
     assert "without SACK" not in selective.text
 

@@ -212,7 +212,14 @@ def written(entries: list[Object]) -> Iterator[str]:
         lost += 0 if entry["observation"]["point"] == "snd" else entry["damaged_segments"]
         bounds = loss_bounds(entry)
         sent = max(bounds.sent, 1)
-        for number in (lost, bounds.upstream, bounds.downstream, entry["retransmissions"]["total"]):
+        again = entry["retransmissions"]
+        for number in (
+            lost,
+            bounds.upstream,
+            bounds.downstream,
+            again["total"],
+            again["total"] + again["unseen"],
+        ):
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
         if limits:
             shares = {name: limits[name] * limits["seconds"] for name in LIMITS}

@@ -138,7 +138,7 @@ pub(crate) fn arrivals_to_python<'py>(
     column(py, &d, "cause", &rows, |r| r.2.cause as i8)?;
     column(py, &d, "evidence", &rows, |r| r.2.evidence as i8)?;
     column(py, &d, "in_order", &rows, |r| i8::from(r.2.in_order))?;
-    column(py, &d, "fresh", &rows, |r| i8::from(r.2.fills()))?;
+    column(py, &d, "fresh", &rows, |r| i8::from(r.2.fresh))?;
     Ok(d)
 }
 

@@ -66,8 +66,8 @@ impl ArrivalCounts {
     pub(super) fn count(&mut self, row: &Arrival) {
         if row.verdict == ArrivalVerdict::Retransmission {
             let segments = u64::from(row.segments);
-            self.inferred[row.cause as usize] += if row.fresh { segments } else { 0 };
-            self.upstream += if row.fills() { segments } else { 0 };
+            self.inferred[row.cause as usize] += if row.is_new() { segments } else { 0 };
+            self.upstream += if row.fresh { segments } else { 0 };
         }
     }
 
@@ -75,8 +75,8 @@ impl ArrivalCounts {
     pub(super) fn discount(&mut self, row: &Arrival) {
         if row.verdict == ArrivalVerdict::Retransmission {
             let segments = u64::from(row.segments);
-            self.inferred[row.cause as usize] -= if row.fresh { segments } else { 0 };
-            self.upstream = self.upstream.saturating_sub(if row.fills() { segments } else { 0 });
+            self.inferred[row.cause as usize] -= if row.is_new() { segments } else { 0 };
+            self.upstream = self.upstream.saturating_sub(if row.fresh { segments } else { 0 });
         }
     }
 }
@@ -231,7 +231,7 @@ impl Books {
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
         let mut rows = self.arrivals.backwards().take(RECENT);
-        let (place, row) = rows.find(|(_, row)| row.fills() && row.seq <= seq && seq < row.end())?;
+        let (place, row) = rows.find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
         Some(Seen {
             seq: row.seq,
             end: row.end(),
@@ -306,7 +306,7 @@ impl Books {
     pub(super) fn repeats_in_turn(&self, t_ns: i64, seq: i64) -> Option<i64> {
         let (_, last) = self.arrivals.backwards().next()?;
         let repeats = match last.verdict {
-            ArrivalVerdict::Retransmission => !last.fills() || last.evidence == Evidence::InTurn,
+            ArrivalVerdict::Retransmission => !last.fresh || last.evidence == Evidence::InTurn,
             ArrivalVerdict::NetworkDuplicate => last.evidence.is_pace(),
             _ => false,
         };

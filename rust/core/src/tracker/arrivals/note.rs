@@ -144,7 +144,7 @@ impl Sender {
         let Some(books) = &mut self.books else { return };
         let copy = books.copy_of(seq).and_then(|copy| copy.arrival);
         if let Some(row) = copy.and_then(|place| books.arrivals.get(place))
-            && row.fills()
+            && row.fresh
             && row.verdict == ArrivalVerdict::Retransmission
         {
             books.counts.upstream = books.counts.upstream.saturating_sub(u64::from(row.segments));
@@ -233,12 +233,12 @@ impl Sender {
             evidence,
             cause,
             in_order,
-            fresh: duplicate == 0,
+            fresh: duplicate < segment.length,
             partial: duplicate > 0 && duplicate < segment.length,
         };
         books.counts.count(&arrival);
         let place = books.arrivals.push(sums_up, arrival);
-        if verdict == ArrivalVerdict::Retransmission && !arrival.fills() {
+        if verdict == ArrivalVerdict::Retransmission && !arrival.fresh {
             self.suspect_behind(segment, seq, segments);
         }
         place
@@ -303,7 +303,7 @@ impl Sender {
             return;
         }
         row.cause = cause;
-        let (record, fresh, segments) = (row.record, row.fresh, u64::from(row.segments));
+        let (record, fresh, segments) = (row.record, row.is_new(), u64::from(row.segments));
         let counts = match &mut self.books {
             Some(books) if fresh => &mut books.counts.inferred,
             _ => &mut self.totals.retransmissions,

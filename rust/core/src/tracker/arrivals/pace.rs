@@ -118,7 +118,7 @@ impl Sender {
         if next_to_it && since_ns < loop_ns.max(TICKS_NS) {
             // Behind a retransmission comes what it stood for, where packets are overtaken more often than doubled.
             let stood_for =
-                |row: &Arrival| row.fills() && row.verdict == Retransmission && row.evidence.is_pace();
+                |row: &Arrival| row.fresh && row.verdict == Retransmission && row.evidence.is_pace();
             let [overtaken, doubled] =
                 [Reordered, NetworkDuplicate].map(|verdict| books.counts.verdicts[verdict as usize]);
             return if filled.is_some_and(stood_for) && overtaken > doubled {
@@ -129,7 +129,7 @@ impl Sender {
         }
         // The other copy filled a gap: one of the two was the first, late, unless a timer or lost ACKs came in between.
         if let (Some(place), Some(row), Some(gap)) = (copy.arrival, filled, books.gap_at(seq))
-            && row.fills()
+            && row.fresh
             && row.evidence.is_pace()
             && since_ns < TIMER_NS
         {

@@ -134,7 +134,7 @@ impl Sender {
         }
         let Some(copy) = books.copy_of(seq).filter(|copy| lately(copy.t_ns)) else { return };
         let filled = copy.arrival.and_then(|place| books.arrivals.get(place));
-        if filled.is_some_and(|row| row.fills() && by_pace(row.evidence)) {
+        if filled.is_some_and(|row| row.fresh && by_pace(row.evidence)) {
             books.responses = Responses { answered: true, ..Responses::default() };
         }
     }

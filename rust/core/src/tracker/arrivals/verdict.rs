@@ -76,17 +76,16 @@ pub struct Arrival {
     pub cause: Cause,
     /// It carried on where all that was seen ended.
     pub in_order: bool,
-    /// No byte of it had been seen.
+    /// It brought bytes that had not been seen: of a retransmission, an earlier copy of them was lost before this point.
     pub fresh: bool,
-    /// Some of its bytes had been seen, and others not.
+    /// The same, and others that had.
     pub partial: bool,
 }
 
 impl Arrival {
-    /// Whether it brought bytes that had not been seen: an earlier copy of them was lost before this point, if it is a
-    /// retransmission.
-    pub fn fills(&self) -> bool {
-        self.fresh || self.partial
+    /// Whether none of its bytes had been seen.
+    pub(super) fn is_new(&self) -> bool {
+        self.fresh && !self.partial
     }
 
     /// One past its last sequence number.

@@ -221,7 +221,7 @@ impl Path {
         }
         let base_ns = self.halves.base_ns() as f64;
         steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))
-            .filter(|link| self.is_usual(link.bytes_per_s as f64) != Some(false))
+            .filter(|link| self.is_usual(link.bytes_per_s as f64) == Some(true))
     }
 
     /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.

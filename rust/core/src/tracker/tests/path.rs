@@ -23,6 +23,8 @@ struct Transfer {
     rate_bps: i64,
     before: bool,
     timestamps: bool,
+    /// How much later than others the ACK of the end of a piece comes.
+    late_ns: i64,
 }
 
 const DURATION_NS: i64 = 4_000_000_000;
@@ -40,6 +42,7 @@ impl Transfer {
             rate_bps: 1_000_000_000,
             before: false,
             timestamps: true,
+            late_ns: 0,
         }
     }
 
@@ -113,7 +116,7 @@ impl Transfer {
                     s.options.timestamps = stamp(t_ns, heard_ns);
                 });
                 next += length;
-                let back_ns = there_ns + self.far_ns / 2;
+                let back_ns = there_ns + self.far_ns / 2 + if last { self.late_ns } else { 0 };
                 let end = next;
                 put(&mut talk, back_ns, false, &|s| {
                     s.seq = isn_b.wrapping_add(1);
@@ -244,6 +247,21 @@ fn no_link_is_full_for_longer_than_it_needs() {
             let needed_s = (piece + piece / SIZE * HEADERS) as f64 * 8.0 / 4e6;
             assert!(full_s <= needed_s * 1.03, "{piece} {near_ms}: {full_s} {needed_s}");
         }
+    }
+}
+
+/// The last ACK was lost, and a later one came: all data had crossed the link long before.
+#[test]
+fn no_link_is_full_while_the_last_ack_is_awaited() {
+    for late_ns in [0, 400 * MS] {
+        let transfer =
+            Transfer { piece: 1_000_000, cwnd: 50_000, rate_bps: 4_000_000, ..Transfer::over(0, 40) };
+        let report = PathReport::of(&Transfer { late_ns, ..transfer }.run(), 0);
+        let limits = report.limits.expect("data");
+        let full_ns = limits.ns[Limit::Bandwidth as usize];
+        let needed_ns = (1_000_000 / SIZE * (SIZE + HEADERS)) as f64 * 8e9 / 4e6;
+        assert!((full_ns / needed_ns - 1.0).abs() < 0.05, "{late_ns}: {full_ns} {needed_ns}");
+        assert!(limits.after_data_ns >= 0.9 * late_ns as f64, "{late_ns}: {}", limits.after_data_ns);
     }
 }
 

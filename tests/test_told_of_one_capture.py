@@ -408,6 +408,31 @@ def test_duplicate_acks_of_reordering_are_no_recovery(tmp_path: Path) -> None:
     assert found["congestion_window"] > 0.9
 
 
+def test_reordering_is_no_recovery_next_to_a_sender_that_retransmits_nothing(tmp_path: Path) -> None:
+    """Three duplicate ACKs in each flight; one was of a loss, and its sender retransmitted at once."""
+    talk, t_ms = conversation(), 200.0
+    flight(talk, t_ms, 0)
+    for number in range(20):
+        first = 1 + number * 4 * SIZE
+        t_ms += RTT_MS
+        for at in range(1, 4):
+            talk.ack(t_ms + at, first, [(first + SIZE, first + (at + 1) * SIZE)])
+            if number != 3:
+                talk.data(t_ms + 2 + 2 * at, first + (3 + at) * SIZE, SIZE)
+        if number == 3:
+            talk.data(t_ms + 3.1, first, SIZE)
+            t_ms += RTT_MS
+            talk.ack(t_ms + 3.2, first + 4 * SIZE)
+            for at in range(1, 4):
+                talk.data(t_ms + 4 + 2 * at, first + (3 + at) * SIZE, SIZE)
+        else:
+            talk.ack(t_ms + 20, first + 4 * SIZE)
+        talk.data(t_ms + 20.1, first + 7 * SIZE, SIZE)
+    found = limits(tmp_path, talk)
+    assert 0.02 < found["loss_recovery"] < 0.1  # most of one RTT of 21
+    assert found["congestion_window"] > 0.8
+
+
 @pytest.mark.parametrize("needless", [True, False])
 def test_a_probe_of_what_had_arrived_repairs_nothing(tmp_path: Path, needless: bool) -> None:
     """The ACK of a tail is late, and the receiver reports the probe's copy; or the probe is what arrives."""

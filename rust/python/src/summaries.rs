@@ -218,8 +218,8 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "unseen_acked_bytes"), sender.unseen_bytes())?;
     let seen = sender.arrival_counts();
     let inferred = seen.inferred.iter().sum();
-    let causes = retransmission_counts(py, &sender.retransmission_counts(), inferred)?;
-    causes.set_item(intern!(py, "unseen"), never_passed(connection, direction))?;
+    let unseen = never_passed(connection, direction);
+    let causes = retransmission_counts(py, &sender.retransmission_counts(), [inferred, unseen])?;
     d.set_item(intern!(py, "retransmissions"), causes)?;
     let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
     d.set_item(intern!(py, "arrivals"), arrivals)?;
@@ -315,7 +315,7 @@ fn unfinished_to_python<'py>(
 pub(crate) fn retransmission_counts<'py>(
     py: Python<'py>,
     by_cause: &[u64; CAUSES],
-    inferred: u64,
+    [inferred, unseen]: [u64; 2],
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item(intern!(py, "total"), retransmissions(by_cause))?;
@@ -323,6 +323,7 @@ pub(crate) fn retransmission_counts<'py>(
         d.set_item(name, count)?;
     }
     d.set_item(intern!(py, "inferred"), inferred)?;
+    d.set_item(intern!(py, "unseen"), unseen)?;
     Ok(d)
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::live::Live;
 use crate::capture::Gauge;
+use crate::summary::never_passed;
 use crate::tracker::{CAUSES, Connection, Endpoint, Sender};
 
 /// Counts over connections, both directions.
@@ -19,6 +20,8 @@ pub struct Sums {
     pub retransmissions: [u64; CAUSES],
     /// Of them, segments of which no earlier copy was seen here.
     pub inferred: u64,
+    /// Beside them, retransmissions that never passed ([`never_passed`]).
+    pub unseen: u64,
     /// Timeouts: spurious, genuine, inconclusive.
     pub timeouts: [u64; 3],
 }
@@ -30,6 +33,7 @@ impl Sums {
         self.data_bytes += other.data_bytes;
         self.duplicate_bytes += other.duplicate_bytes;
         self.inferred += other.inferred;
+        self.unseen += other.unseen;
         let counts = self.retransmissions.iter_mut().chain(&mut self.timeouts);
         counts
             .zip(other.retransmissions.iter().chain(&other.timeouts))
@@ -48,6 +52,7 @@ impl Sums {
                 *sum += count;
             }
             self.inferred += sender.arrival_counts().inferred.iter().sum::<u64>();
+            self.unseen += never_passed(connection, direction);
             let verdicts = connection.timeout_verdicts(direction);
             self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         }

@@ -421,8 +421,10 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
         own.ids.packets_of(i64::from(path.gaps.last_length()), segment.options.timestamps.is_some());
     let before = own.totals.data_segments.saturating_sub(1);
     let divided = unit > 0 && i64::from(own.largest_segment) > unit;
-    let now =
-        Circumstances { una: own.snd_una, unit, recovering, sent: path.segments, packets, before, divided };
+    let lost = own.books.as_ref().is_some_and(|books| books.counts().upstream > 0);
+    let open = !recovering && path.halves.beside_sender() && !lost;
+    let (una, sent) = (own.snd_una, path.segments);
+    let now = Circumstances { una, unit, recovering, open, sent, packets, before, divided };
     let waited = path.gaps.judge(segment, seq, &now, (&path.halves, &path.trains));
     if waited {
         path.trains.cut();

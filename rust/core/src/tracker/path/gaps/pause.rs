@@ -23,6 +23,8 @@ pub(in crate::tracker::path) struct Circumstances {
     pub una: i64,
     pub unit: i64,
     pub recovering: bool,
+    /// It is known not to be in loss recovery, whatever duplicate ACKs tell: next to it, it would have retransmitted.
+    pub open: bool,
     pub sent: u32,
     /// Packets that the data segment before it took, and so many identifications.
     pub packets: i64,
@@ -84,7 +86,7 @@ impl Gaps {
         let before_una = self.known.una;
         let in_flight = (high - before_una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
-        let orderly = self.heard && seq >= high && !recovering && una >= self.recover;
+        let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open);
         let short = self.ended_short(now, in_flight, halves);
         let written = orderly && self.written(short);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.

@@ -391,6 +391,14 @@ def limits(tmp_path: Path, talk: Conversation) -> Object:
     return found
 
 
+def missing(talk: Conversation, t_ms: float, first: int, *, more: bool = True) -> None:
+    """Three duplicate ACKs of a flight whose first segment is missing; each releases one more, or none."""
+    for at in range(1, 4):
+        talk.ack(t_ms + at, first, [(first + SIZE, first + (at + 1) * SIZE)])
+        if more:
+            talk.data(t_ms + 2 + 2 * at, first + (3 + at) * SIZE, SIZE)
+
+
 def test_duplicate_acks_of_reordering_are_no_recovery(tmp_path: Path) -> None:
     """Three of them and more in each flight, and nothing is retransmitted."""
     talk, t_ms = conversation(), 200.0
@@ -398,9 +406,7 @@ def test_duplicate_acks_of_reordering_are_no_recovery(tmp_path: Path) -> None:
     for number in range(20):
         first = 1 + number * 4 * SIZE
         t_ms += RTT_MS
-        for at in range(1, 4):
-            talk.ack(t_ms + at, first, [(first + SIZE, first + (at + 1) * SIZE)])
-            talk.data(t_ms + 2 + 2 * at, first + (3 + at) * SIZE, SIZE)
+        missing(talk, t_ms, first)
         talk.ack(t_ms + 20, first + 4 * SIZE)
         talk.data(t_ms + 20.1, first + 7 * SIZE, SIZE)
     found = limits(tmp_path, talk)
@@ -415,10 +421,7 @@ def test_reordering_is_no_recovery_next_to_a_sender_that_retransmits_nothing(tmp
     for number in range(20):
         first = 1 + number * 4 * SIZE
         t_ms += RTT_MS
-        for at in range(1, 4):
-            talk.ack(t_ms + at, first, [(first + SIZE, first + (at + 1) * SIZE)])
-            if number != 3:
-                talk.data(t_ms + 2 + 2 * at, first + (3 + at) * SIZE, SIZE)
+        missing(talk, t_ms, first, more=number != 3)
         if number == 3:
             talk.data(t_ms + 3.1, first, SIZE)
             t_ms += RTT_MS

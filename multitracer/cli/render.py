@@ -157,10 +157,11 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
     timer = ["#RTO"] if rto else []
     table = _table("#at", "=verdict", "#idle before", *timer, "#byte", "#packet", "evidence")
     for event in events[: console.rows]:
+        idle_s = idle_before_s(event, at_sender=rto)
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
-            "unknown" if (idle_s := idle_before_s(event, at_sender=rto)) is None else words.duration(idle_s),
+            "unknown" if idle_s is None else words.duration(idle_s),
             *([words.timer(event["backoff"], event["rto_s"])] if rto else []),
             f"{event['seq']:,}",
             f"{event['record']:,}",

@@ -49,6 +49,10 @@ def known_point(entry: Mapping[str, Any]) -> str | None:
     return None if guessed else entry["point"]
 
 
+SHORTEST_RTO_S = 0.01
+"""No stack in use has a retransmission timer below this."""
+
+
 def idle_before_s(event: Mapping[str, Any], *, at_sender: bool) -> float | None:
     """How long the sender had been silent before a timeout.
 
@@ -67,10 +71,6 @@ def idle_before_s(event: Mapping[str, Any], *, at_sender: bool) -> float | None:
     """
     silence_s: float = event["silence_s"]
     return silence_s if at_sender or silence_s >= SHORTEST_RTO_S else None
-
-
-SHORTEST_RTO_S = 0.01
-"""No stack in use has a retransmission timer below this."""
 
 
 def hides_queues(entry: Mapping[str, Any]) -> bool:

@@ -139,9 +139,10 @@ def _resets(found: Sequence[Object]) -> Markup:
 def _timeouts(connections: Sequence[Object]) -> Markup:
     def rows() -> Iterator[Row]:
         for one in connections:
+            # Elsewhere the time that the path held a segment is in the RTO.
+            at_sender = known_point(one) == "snd"
             for event in one["timeouts"].get("events", []):
-                # Elsewhere the time that the path held a segment is in it.
-                rto = event["rto_s"] if known_point(one) == "snd" else None
+                rto = event["rto_s"] if at_sender else None
                 times = 2 ** min(event["backoff"], 62)
                 timer = "RTO" if times == 1 else f"{times:,} RTO"
                 yield Row(
@@ -149,7 +150,7 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
                         at(event["t"]),
                         event["verdict"],
                         votes({spelled(name): vote for name, vote in event["votes"].items()}),
-                        span(idle_before_s(event, at_sender=known_point(one) == "snd")),
+                        span(idle_before_s(event, at_sender=at_sender)),
                         timer if rto is None else f"{timer} of {duration(rto)}",
                         whole(event["seq"]),
                         whole(event["record"]),

@@ -64,20 +64,16 @@ impl ArrivalCounts {
     /// seen is counted with those of which all had.
     #[inline(always)]
     pub(super) fn count(&mut self, row: &Arrival) {
-        if row.verdict == ArrivalVerdict::Retransmission {
-            let segments = u64::from(row.segments);
-            self.inferred[row.cause as usize] += if row.is_new() { segments } else { 0 };
-            self.upstream += if row.fresh { segments } else { 0 };
-        }
+        let [inferred, upstream] = row.counted();
+        self.inferred[row.cause as usize] += inferred;
+        self.upstream += upstream;
     }
 
     /// The same, taken off.
     pub(super) fn discount(&mut self, row: &Arrival) {
-        if row.verdict == ArrivalVerdict::Retransmission {
-            let segments = u64::from(row.segments);
-            self.inferred[row.cause as usize] -= if row.is_new() { segments } else { 0 };
-            self.upstream = self.upstream.saturating_sub(if row.fresh { segments } else { 0 });
-        }
+        let [inferred, upstream] = row.counted();
+        self.inferred[row.cause as usize] -= inferred;
+        self.upstream = self.upstream.saturating_sub(upstream);
     }
 }
 

@@ -88,6 +88,16 @@ impl Arrival {
         self.fresh && !self.partial
     }
 
+    /// Segments that it adds to those sent again unseen, and to those lost before this point.
+    #[inline(always)]
+    pub(super) fn counted(&self) -> [u64; 2] {
+        let of = |counts: bool| {
+            let again = counts && self.verdict == ArrivalVerdict::Retransmission;
+            if again { u64::from(self.segments) } else { 0 }
+        };
+        [of(self.is_new()), of(self.fresh)]
+    }
+
     /// One past its last sequence number.
     pub(super) fn end(&self) -> i64 {
         self.seq + i64::from(self.length)

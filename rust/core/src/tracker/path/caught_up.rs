@@ -19,7 +19,6 @@ pub(super) fn caught_up(series: &Series, packet: f64, spent_ns: &[i64; Wait::COU
     if series.bins.len() < FEW + 2 {
         return None;
     }
-    let width_ns = (1u64 << series.width) as f64;
     let whole = series.whole(|bin| bin.bytes);
     let slack = tolerance(&whole, packet);
     // What had come before each bin.
@@ -44,9 +43,9 @@ pub(super) fn caught_up(series: &Series, packet: f64, spent_ns: &[i64; Wait::COU
         && near as f64 >= NEAR * whole.len() as f64
         && most >= BEHIND * slack;
     kept.then(|| Kept {
-        bytes_per_s: rate * 1e9 / width_ns,
+        bytes_per_s: rate * 1e9 / series.width_ns(),
         made_up_ns: *spent_ns,
-        behind_ns: (behind(&below, packet, slack) as f64 * width_ns) as i64,
+        behind_ns: (behind(&below, packet, slack) as f64 * series.width_ns()) as i64,
     })
 }
 

@@ -204,7 +204,7 @@ impl Path {
                 let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
                 // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
                 let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
-                let even = || self.is_usual(rate) == Some(true);
+                let even = || self.is_usual(rate);
                 let unseen = || self.queue_unseen() && (even() || self.thin(rate) || self.outlasts(rate));
                 let refused = refused && !self.trains.window_bound();
                 (queued || refused || unseen()).then_some(link)
@@ -221,7 +221,7 @@ impl Path {
         }
         let base_ns = self.halves.base_ns() as f64;
         steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))
-            .filter(|link| self.is_usual(link.bytes_per_s as f64) == Some(true))
+            .filter(|link| self.is_usual(link.bytes_per_s as f64))
     }
 
     /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.
@@ -229,9 +229,9 @@ impl Path {
         !self.gaps.stamped() && !self.trains.window_bound()
     }
 
-    /// Whether most even trains came at that rate; `None` if there are too few.
-    fn is_usual(&self, rate: f64) -> Option<bool> {
-        self.trains.usual_rate().map(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
+    /// Whether most even trains came at that rate; not if there are too few.
+    fn is_usual(&self, rate: f64) -> bool {
+        self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
     }
 
     /// Whether the network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
@@ -243,8 +243,8 @@ impl Path {
     /// not of a receiver that takes data by a clock of its own.
     fn kept(&self) -> Option<Kept> {
         self.gaps.kept().or_else(|| {
-            let shares = self.link.is_some() || self.trains.window_bound();
-            if shares { None } else { caught_up(&self.series, self.segment(), &self.gaps.spent_ns) }
+            let shared_or_bound = self.link.is_some() || self.trains.window_bound();
+            if shared_or_bound { None } else { caught_up(&self.series, self.segment(), &self.gaps.spent_ns) }
         })
     }
 

@@ -172,7 +172,8 @@ impl Series {
         None
     }
 
-    fn width_ns(&self) -> f64 {
+    /// Of a bin.
+    pub fn width_ns(&self) -> f64 {
         (1u64 << self.width) as f64
     }
 

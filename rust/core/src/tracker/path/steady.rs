@@ -69,7 +69,7 @@ pub(super) fn kept_rate(
     if series.bins.len() < FEW + 2 {
         return None;
     }
-    let width_ns = (1u64 << series.width) as f64;
+    let width_ns = series.width_ns();
     for (bytes, part) in brought(series).into_iter().rev() {
         // However much it grows, the line is bent by a quarter of all at the most.
         if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
@@ -133,7 +133,7 @@ pub(super) fn is_kept(series: &Series, bytes_per_s: f64, packet: f64, smooth: bo
     if smooth && exceeded(series, bytes_per_s as u64, packet) {
         return false;
     }
-    let rate = bytes_per_s * (1u64 << series.width) as f64 / 1e9;
+    let rate = bytes_per_s * series.width_ns() / 1e9;
     let arrived = series.whole(|bin| bin.bytes);
     let near: Vec<u64> =
         arrived.into_iter().filter(|&bytes| (bytes as f64 / rate - 1.0).abs() <= trains::ALIKE).collect();
@@ -153,7 +153,7 @@ fn exceeded(series: &Series, bytes_per_s: u64, packet: f64) -> bool {
     while wide.bins.len() >= 2 * (WIDE + 2) {
         wide.widen();
     }
-    let carried = bytes_per_s as f64 * (1u64 << wide.width) as f64 / 1e9;
+    let carried = bytes_per_s as f64 * wide.width_ns() / 1e9;
     let more = (BEYOND * carried).max(3.0 * packet);
     let arrived = wide.whole(|bin| bin.bytes);
     let mut lacks = 0.0;

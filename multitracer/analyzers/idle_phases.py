@@ -81,7 +81,9 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
     phases = estimate.phases
     stalled = standstills(m, entries)
-    table = _table(m, None, estimate.found.packet_ns, phases, [ESTIMATE] * len(phases), results, stalled)
+    # A queue that is served is empty until the next data reaches it; what came out had been sent before.
+    slot_ns = 0 if estimate.by_queue else estimate.found.packet_ns
+    table = _table(m, None, slot_ns, phases, [ESTIMATE] * len(phases), results, stalled)
     summary = {
         "basis": ESTIMATE,
         "count": len(table),

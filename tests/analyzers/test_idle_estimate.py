@@ -73,6 +73,31 @@ class Link:
         found: Object = mt.analyze(mt.read(path)).to_dict()
         return found
 
+    def with_a_timeout(self, tmp_path: Path, lost: int) -> Object:
+        """The first of two lone segments is lost, and its timer is waited for; the others follow later."""
+        talk = Conversation(scale=3)
+        talk.handshake(rtt_ms=PATH_MS, mss=SIZE)
+        t_ms = self.answered_ms[lost - 1] + 1.0
+        events = [(at_ms, True, at) for at, at_ms in enumerate(self.sent_ms[:lost])]
+        events += [(at_ms, False, at + 1) for at, at_ms in enumerate(self.answered_ms[:lost])]
+        events += [(t_ms, True, lost), (t_ms + 20, True, lost + 1), (t_ms + 70, False, lost)]
+        events += [(t_ms + 260, True, lost), (t_ms + 305, False, lost + 2)]
+        later_ms = t_ms + 310 - self.sent_ms[lost + 2]
+        for at in range(lost + 2, SEGMENTS):
+            events += [
+                (self.sent_ms[at] + later_ms, True, at),
+                (self.answered_ms[at] + later_ms, False, at + 1),
+            ]
+        for at_ms, is_data, at in sorted(events):
+            if is_data:
+                talk.data(at_ms, 1 + at * SIZE, SIZE)
+            else:
+                talk.ack(at_ms, 1 + at * SIZE, window=self.offered)
+        path = tmp_path / "snd.pcap"
+        talk.write(path)
+        found: Object = mt.analyze(mt.read(path)).to_dict()
+        return found
+
 
 def phases_s(found: Object) -> float:
     return sum(float(one["end"] - one["start"]) for one in found["idle_phases"])
@@ -103,6 +128,16 @@ def test_a_longer_pause_idles_it_when_the_queue_is_empty(tmp_path: Path, jitter_
     assert idle_share(used) == ("about ", used["idle_share"])
     text = next(one["text"] for one in found["diagnosis"] if one["kind"] == "utilization")
     assert "the link was idle for about" in text
+
+
+@pytest.mark.parametrize("jitter_ms", [3.0, 12.0])
+def test_what_ends_a_phase_is_sent_after_its_queue_is_empty(tmp_path: Path, jitter_ms: float) -> None:
+    """The lone segment before the timeout is carried when the phase begins: it ended no wait."""
+    found = Link(window=24, pauses={}, jitter_ms=jitter_ms).with_a_timeout(tmp_path, 300)
+    waits = [one for one in found["idle_phases"] if 0.2 < one["end"] - one["start"] < 0.26]
+    assert [one["cause"] for one in waits] == ["timeout_wait"]
+    (timeout,) = found["connections"][0]["timeouts"]["events"]
+    assert waits[0]["wake_record"] == timeout["record"]
 
 
 def test_a_standstill_of_the_path_is_one_idle_phase(tmp_path: Path) -> None:

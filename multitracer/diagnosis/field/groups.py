@@ -58,7 +58,8 @@ class Group:
     of_s : float
         From the first to the last of them.
     limited : int
-        How many of all that share a link the rate of that link limited for most of their time.
+        How many of all that share a link the rate of that link limited for most of their time; those of which
+        another sentence names another main cause are none of them.
     """
 
     kind: str
@@ -99,7 +100,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     parts = _weights(found, lambda cause: cause.seconds)
     groups = []
     number, of_s = len(flows), span_of(flows)
-    limited = sum(flow.shared and dominating({"limits": flow.limits_s}) == "bandwidth" for flow in flows)
+    limited = sum(_full_link_first(flow, mine) for flow, mine in found)
     for kind, weight in weights.items():
         main = [flow for flow, mine in found if mine[0].kind == kind]
         if not main and parts[kind] < _least(kind):
@@ -131,6 +132,11 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
             Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s, limited)
         )
     return sorted(groups, key=lambda group: -group.weight)
+
+
+def _full_link_first(flow: Flow, mine: Sequence[Cause]) -> bool:
+    """Whether the rate of a link that it shares limited a connection most, and is its main cause."""
+    return flow.shared and mine[0].kind in FULL_LINK and dominating({"limits": flow.limits_s}) == "bandwidth"
 
 
 def _weights(

@@ -103,6 +103,8 @@ def _receiver(group: Group) -> str:
     window = max(flow.max_window_bytes for flow in flows)
     rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
     most = f"at most {window:,} bytes" if window else ""
+    if all(flow.max_window_bytes > flow.unique_bytes for flow in flows):
+        most = f"while it grew to {window:,} bytes"  # which hold all there was: only a smaller one was full
     if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
     # It was full for less: that a sender waits for some more segments of room is inferred.

@@ -456,4 +456,12 @@ impl Sender {
         let end = seq + i64::from(segment.length);
         self.books.as_ref().is_some_and(|books| seq < books.sent_up_to && end <= books.sent_up_to + slack)
     }
+
+    /// What was sent before was shorter than a full segment: the numbers left out stand for so much less data.
+    pub(super) fn was_short(&mut self, segment: &Segment) {
+        let lacking = self.ids.payload(segment.options.timestamps.is_some()) - i64::from(segment.length);
+        if let Some(books) = self.books.as_mut().filter(|_| lacking > 0) {
+            books.sent_up_to -= lacking;
+        }
+    }
 }

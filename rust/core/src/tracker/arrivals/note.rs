@@ -54,6 +54,7 @@ impl Sender {
         if beyond && self.was_sent_beyond(segment, seq, step, peer) || self.was_sent_before(segment, seq) {
             let found = (ArrivalVerdict::Retransmission, Evidence::MissingIds);
             arrival = Some(self.enter_arrival(segment, seq, found, true, 0, peer));
+            self.was_short(segment);
         } else {
             self.note_unsettled(segment, seq);
         }

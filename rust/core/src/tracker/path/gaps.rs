@@ -133,8 +133,17 @@ impl Gaps {
         let first_ns = own.totals.first_data_ns.unwrap_or(segment.t_ns);
         let took_ns = (segment.t_ns - first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
-        self.spent_ns[if by_link { Wait::Network } else { Wait::Application } as usize] = took_ns;
-        if !by_link && own.left_out() {
+        // What was lost of so few segments, nothing but a timer repairs.
+        let by_timer = took_ns >= SILENCE_NS && own.totals.duplicate_bytes > 0;
+        let wait = if by_link {
+            Wait::Network
+        } else if by_timer {
+            Wait::Silence
+        } else {
+            Wait::Application
+        };
+        self.spent_ns[wait as usize] = took_ns;
+        if wait == Wait::Application && own.left_out() {
             self.left_out_ns = took_ns;
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));

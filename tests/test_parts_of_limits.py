@@ -313,3 +313,33 @@ def test_bursts_long_after_all_was_acknowledged_are_the_pace_of_their_sender(
     (one,) = analysed(said, tmp_path)["connections"]
     assert (one["limits"]["congestion_window_paced"] > 0.5) is paced
     assert paced or one["limits"]["congestion_window"] == 0
+
+
+@pytest.mark.parametrize(("path_ms", "filled"), [(20.0, True), (80.0, False)])
+def test_ten_segments_fill_a_link_of_a_smaller_bdp_from_the_first_on(
+    path_ms: float, filled: bool, tmp_path: Path
+) -> None:
+    """Each packet takes 5 ms; the window grows by a segment with each ACK, up to the receiver's 24 segments."""
+    size, packet_ms, window = 1460, 5.0, 24
+    sent_ms: list[float] = []
+    answered_ms: list[float] = []
+    free_ms = 0.0
+    for at in range(120):
+        answers = -(-(at - 9) // 2)
+        due_ms = answered_ms[answers - 1] if answers > 0 else 100.0
+        if at >= window:
+            due_ms = max(due_ms, answered_ms[at - window])
+        sent_ms.append(max(due_ms, sent_ms[-1] + 0.01 if sent_ms else 0.0))
+        free_ms = max(free_ms, sent_ms[-1]) + packet_ms
+        answered_ms.append(free_ms + path_ms)
+    said = Conversation(scale=3)
+    said.handshake(0, path_ms, mss=size)
+    events = [(t_ms, True, at) for at, t_ms in enumerate(sent_ms)]
+    for t_ms, sends, at in sorted(events + [(t_ms, False, at) for at, t_ms in enumerate(answered_ms)]):
+        if sends:
+            said.data(t_ms, 1 + at * size, size)
+        else:
+            said.ack(t_ms, 1 + (at + 1) * size, window=window * size // 8)
+    (one,) = analysed(said, tmp_path)["connections"]
+    assert one["bottleneck"]["rate_bps"] == pytest.approx(2_400_000, rel=0.01)
+    assert (one["limits"]["congestion_window_before_loss"] == 0) is filled

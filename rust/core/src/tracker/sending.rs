@@ -243,6 +243,9 @@ impl Sender {
                 ..SendOutcome::default()
             };
         }
+        if syn && length == 0 && self.totals.syn > 0 && self.is_same_syn(ts_val, step) {
+            return SendOutcome::default();
+        }
         if let Some(history) = &mut self.history {
             history.disturb();
         }
@@ -290,6 +293,12 @@ impl Sender {
         }
         self.snd_max = self.snd_max.max(end);
         outcome
+    }
+
+    /// Whether the network doubled a SYN: it has the identification of the one before, or its timestamp, which is older
+    /// when a timer sends it again.
+    fn is_same_syn(&self, ts_val: Option<u32>, step: Step) -> bool {
+        matches!(step, Step::Behind(_)) || ts_val.is_some_and(|val| self.ts_last.is_some_and(|(last, _)| val == last))
     }
 
     /// A packet that the sender sent once: it does nothing to its state.

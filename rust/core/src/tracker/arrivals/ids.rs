@@ -141,7 +141,11 @@ impl Ids {
         if segment.has(flags::SYN) || segment.has(flags::RST) {
             // An answer to a SYN, and a RST, may come from another counter than that of the connection.
             if self.hits == 0 && self.misses == 0 {
-                self.next = i64::from(segment.ip_id) + 1;
+                let next = i64::from(segment.ip_id) + 1;
+                if next > 1 && next == self.next && segment.has(flags::SYN) {
+                    return Step::Behind(next - 1);
+                }
+                self.next = next;
             }
             return Step::Next;
         }

@@ -297,11 +297,18 @@ impl Limits {
             (full, full)
         };
         let behind_ns = at(Wait::Network) - before_loss_ns;
-        let free_ns = before_loss_ns * (1.0 - full_before) + behind_ns * (1.0 - full_behind);
+        // Until something is lost, a congestion window fills at least so much of a link.
+        let base_s = path.halves.base_ns() as f64 / 1e9;
+        let least = rate.filter(|_| alone).map_or(0.0, |rate| initial as f64 / (rate * base_s).max(1.0));
+        let before_ns = before_loss_ns * (1.0 - full_before).min((1.0 - least).max(0.0));
+        let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
+        let free_ns = before_ns + behind_ns * (1.0 - full_behind);
+        add(Limit::Bandwidth, filled_ns);
+        self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
         add(window_free, free_ns + awaited_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
-            self.before_loss_ns = before_loss_ns * (1.0 - full_before);
+            self.before_loss_ns = before_ns;
             // The application's own clock may have taken a part of it.
             let kept = at(Wait::Network) / network_ns.max(1.0);
             let unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * (1.0 - full);

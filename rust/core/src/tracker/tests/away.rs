@@ -164,6 +164,26 @@ fn behind_refusals_nothing_in_order_counts_as_sent_again() {
     }
 }
 
+/// The number left out was that of a short segment: what follows when a timer has sent it again is new.
+#[test]
+fn a_short_segment_sent_again_uses_up_its_number() {
+    for (length, again) in [(100, 1), (1000, 1)] {
+        let mut talk = numbered(64, (80, 0, 0), None, true);
+        let (mut seq, mut t_ms) = (80_001, 4000);
+        for (place, length) in [length, 1000, 1000, 1000].into_iter().enumerate() {
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack) = (talk.isn_a + seq, talk.isn_b + 1);
+            (data.length, data.ip_id) = (length, 101 + place as u16);
+            talk.tracker.segment(&data);
+            (seq, t_ms) = (seq + length, t_ms + 5);
+        }
+        let (connections, _) = talk.done();
+        let rows = connections[0].senders[0].arrivals();
+        let found = rows.iter().filter(|row| row.in_order).count();
+        assert_eq!(found, again, "{length}");
+    }
+}
+
 /// What was sent in a pause and never came waited for a timer, if the pause is as long as one: that is no time of the link.
 #[test]
 fn a_pause_with_numbers_left_out_is_the_wait_for_a_timer() {

@@ -155,6 +155,28 @@ fn a_lost_syn_is_a_timeout() {
     assert_eq!(connections[0].senders[0].totals().duplicate_bytes, 0);
 }
 
+/// The network doubles a SYN: it has the same identification, or the same timestamp.
+#[test]
+fn a_syn_that_came_twice_was_sent_once() {
+    for (second_id, second_val, again) in [
+        (77, None, 0),
+        (78, None, 1),
+        (77, Some(500), 0),
+        (78, Some(500), 0),
+        (78, Some(1500), 1),
+    ] {
+        let mut talk = Talk::new(7);
+        for (t_ms, ip_id, val) in [(0, 77, second_val.map(|_| 500)), (1000, second_id, second_val)] {
+            let mut syn = talk.blank(t_ms, true);
+            (syn.seq, syn.flags, syn.ip_id) = (7, flags::SYN, ip_id);
+            syn.options.timestamps = val.map(|val| (val, 0));
+            talk.tracker.segment(&syn);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(causes_of(&connections[0]).len(), again, "{second_id} {second_val:?}");
+    }
+}
+
 #[test]
 fn a_keep_alive_is_no_retransmission() {
     let mut talk = Talk::new(7);

@@ -40,6 +40,8 @@ class Idle:
         What the captures show of it.
     rate : float
         Bytes of IP packets a second that a full link is taken to carry.
+    later_ns : int
+        How much later ACKs show what happens at the bottleneck than the phases have it.
     by_queue : bool
         Whether it is known by a queue served at the rate that is shown; else by when packets came out.
     """
@@ -51,6 +53,7 @@ class Idle:
     most_ns: int
     found: Bottleneck
     rate: float
+    later_ns: int
     by_queue: bool
 
 
@@ -96,26 +99,32 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
         return None
     if path.rate_bps is None or found.basis == "arrivals":
         middle_ns, least_ns, most_ns = idle_ns(found)
-        phases = _joined(m, longer_than(found.idle, found.packet_ns), entries)
-        return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, by_queue=False)
+        stalls = [(start, end) for start, end, _ in standstills(m, entries)]
+        phases = _joined(longer_than(found.idle, found.packet_ns), stalls)
+        return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, 0, by_queue=False)
     rate = path.rate_bps / 8
     carried = found.size * np.where(found.again, 1.0 - path.overflow_share, 1.0)
-    middle = empty_queue(found, carried, rate)
-    least = empty_queue(found, found.size, rate * SLOWER)
-    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * path.faster)
+    # One transfer's path is the link's; ACKs show later when it stands still.
+    alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
+    later_ns = found.delay_ns - found.packet_ns if alone else 0
+    stalls = [(start - later_ns, end - later_ns) for start, end, _ in standstills(m, entries)]
+    still = intervals(stalls if alone else ())
+    middle = empty_queue(found, carried, rate, still)
+    least = empty_queue(found, found.size, rate * SLOWER, still)
+    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * path.faster, still)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
-    phases = _joined(m, phases[overlap(phases, least) > 0], entries)
+    phases = _joined(phases[overlap(phases, least) > 0], stalls)
     middle_ns = total(middle)
     bounds = min(total(least), middle_ns), max(total(most), middle_ns)
-    return Idle(found.span, phases, middle_ns, *bounds, found, rate, by_queue=True)
+    return Idle(found.span, phases, middle_ns, *bounds, found, rate, later_ns, by_queue=True)
 
 
-def _joined(m: Timeline, phases: Intervals, entries: Sequence[Object]) -> Intervals:
+def _joined(phases: Intervals, stalls: Sequence[tuple[int, int]]) -> Intervals:
     """The phases, those within one standstill of a path as one: nothing sent in between was carried."""
     between = []
-    for start_ns, end_ns, _ in standstills(m, entries):
-        inside = phases[overlap(phases, intervals([(start_ns, end_ns)])) * 2 >= phases[:, 1] - phases[:, 0]]
+    for stall in stalls:
+        inside = phases[overlap(phases, intervals([stall])) * 2 >= phases[:, 1] - phases[:, 0]]
         if len(inside) > 1:
             between.append((int(inside[0, 0]), int(inside[-1, 1])))
     return union(phases, intervals(between)) if between else phases

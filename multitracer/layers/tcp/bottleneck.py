@@ -22,7 +22,15 @@ from multitracer.layers.tcp.flow_batch import (
 )
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_spans, near_sender, sent_later
-from multitracer.model.arrays.intervals import Intervals, covered, intersect, subtract, total, union
+from multitracer.model.arrays.intervals import (
+    Intervals,
+    covered,
+    intersect,
+    measure,
+    subtract,
+    total,
+    union,
+)
 from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.frozen import frozen
@@ -314,8 +322,8 @@ def _peak(out_ns: Times, size: Times) -> float:
     return float(quantiles(rates, [0.99])[0])
 
 
-def empty_queue(found: Bottleneck, size: Array, rate: float) -> Intervals:
-    """Times of the transfer in which a queue is empty that takes all packets, served at a constant rate.
+def empty_queue(found: Bottleneck, size: Array, rate: float, still: Intervals) -> Intervals:
+    """Times of the transfer in which a queue is empty, or not served, that takes all packets.
 
     Parameters
     ----------
@@ -323,9 +331,21 @@ def empty_queue(found: Bottleneck, size: Array, rate: float) -> Intervals:
     size : array
         What it carries of each of its packets, bytes.
     rate : float
-        Bytes a second.
+        Bytes a second at which it is served.
+    still : Intervals
+        Times in which it is not served at all.
     """
-    return subtract(found.span, covered(found.in_ns, _fluid(found.in_ns, size, rate)))
+    if not len(still):
+        return subtract(found.span, covered(found.in_ns, _fluid(found.in_ns, size, rate)))
+    # By a clock that stops while nothing is served, the rate is constant.
+    in_ns = found.in_ns - measure(found.in_ns, still)
+    span = found.span - measure(found.span.ravel(), still).reshape(found.span.shape)
+    empty = subtract(span, covered(in_ns, _fluid(in_ns, size, rate)))
+    lengths = np.append(0, np.cumsum(still[:, 1] - still[:, 0]))
+    stops = still[:, 0] - lengths[:-1]
+    begins = empty[:, 0] + lengths[np.searchsorted(stops, empty[:, 0], side="right")]
+    ends = empty[:, 1] + lengths[np.searchsorted(stops, empty[:, 1], side="left")]
+    return union(covered(begins, ends), intersect(still, found.span))
 
 
 def idle_ns(found: Bottleneck) -> tuple[int, int, int]:

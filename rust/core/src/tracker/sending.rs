@@ -4,6 +4,7 @@ use super::arrivals::{ArrivalVerdict, Step};
 use super::history::NewProbe;
 use super::outcome::{Cause, SendOutcome, State};
 use super::recovery::REACTION_NS;
+use super::rtt::RTO_MIN_US;
 use super::sender::{Sender, wire_segments};
 use super::timers::PROBE_MIN_NS;
 use crate::segment::{Segment, flags};
@@ -243,7 +244,7 @@ impl Sender {
                 ..SendOutcome::default()
             };
         }
-        if syn && length == 0 && self.totals.syn > 0 && self.is_same_syn(ts_val, step) {
+        if syn && length == 0 && self.totals.syn > 0 && self.is_same_syn(t_ns, ts_val, step) {
             return SendOutcome::default();
         }
         if let Some(history) = &mut self.history {
@@ -295,10 +296,11 @@ impl Sender {
         outcome
     }
 
-    /// Whether the network doubled a SYN: it has the identification of the one before, or its timestamp, which is older
-    /// when a timer sends it again.
-    fn is_same_syn(&self, ts_val: Option<u32>, step: Step) -> bool {
-        matches!(step, Step::Behind(_)) || ts_val.is_some_and(|val| self.ts_last.is_some_and(|(last, _)| val == last))
+    /// Whether the network doubled a SYN: sooner than any timer it has the identification of the one before, or its timestamp.
+    fn is_same_syn(&self, t_ns: i64, ts_val: Option<u32>, step: Step) -> bool {
+        let soon = self.last_out_ns.is_some_and(|last_ns| t_ns - last_ns < RTO_MIN_US * 1000);
+        let stamped = || ts_val.is_some_and(|val| self.ts_last.is_some_and(|(last, _)| val == last));
+        soon && (matches!(step, Step::Behind(_)) || stamped())
     }
 
     /// A packet that the sender sent once: it does nothing to its state.

@@ -158,22 +158,23 @@ fn a_lost_syn_is_a_timeout() {
 /// The network doubles a SYN: it has the same identification, or the same timestamp.
 #[test]
 fn a_syn_that_came_twice_was_sent_once() {
-    for (second_id, second_val, again) in [
-        (77, None, 0),
-        (78, None, 1),
-        (77, Some(500), 0),
-        (78, Some(500), 0),
-        (78, Some(1500), 1),
+    for (t_ms, second_id, second_val, again) in [
+        (1, 77, None, 0),
+        (1000, 77, None, 1),
+        (1, 78, None, 1),
+        (1, 77, Some(500), 0),
+        (1, 78, Some(500), 0),
+        (1, 78, Some(501), 1),
     ] {
         let mut talk = Talk::new(7);
-        for (t_ms, ip_id, val) in [(0, 77, second_val.map(|_| 500)), (1000, second_id, second_val)] {
+        for (t_ms, ip_id, val) in [(0, 77, second_val.map(|_| 500)), (t_ms, second_id, second_val)] {
             let mut syn = talk.blank(t_ms, true);
             (syn.seq, syn.flags, syn.ip_id) = (7, flags::SYN, ip_id);
             syn.options.timestamps = val.map(|val| (val, 0));
             talk.tracker.segment(&syn);
         }
         let (connections, _) = talk.done();
-        assert_eq!(causes_of(&connections[0]).len(), again, "{second_id} {second_val:?}");
+        assert_eq!(causes_of(&connections[0]).len(), again, "{t_ms} {second_id} {second_val:?}");
     }
 }
 

@@ -568,18 +568,25 @@ def test_no_link_is_said_to_be_full_that_was_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rtt_ms", "zero_windows", "kind"),
-    [(350.0, 0, "queue"), (350.0, 3, "idle_receiver_window"), (60.0, 0, "idle_receiver_window")],
+    ("rtt_ms", "zero_windows", "acks", "kind"),
+    [
+        (350.0, 0, 500, "queue"),
+        (350.0, 0, 250, "idle_receiver_window"),
+        (350.0, 3, 500, "idle_receiver_window"),
+        (60.0, 0, 500, "idle_receiver_window"),
+    ],
 )
 def test_a_window_that_keeps_a_full_link_filled_is_not_its_limit(
-    rtt_ms: float, zero_windows: int, kind: str
+    rtt_ms: float, zero_windows: int, acks: int, kind: str
 ) -> None:
     """65,535 bytes are seven times what 1.5 Mbit/s and 50 ms hold, and all in flight at an RTT of 350 ms.
 
-    At an RTT of 60 ms most of it is not: what the reader does not take is no queue.
+    At an RTT of 60 ms most of it is not: what the reader does not take is no queue. Nor is what waits for an
+    ACK that comes when the reader takes four segments.
     """
     facts: Any = {
         "unique": 3_600_000,
+        "received": acks,
         "queue": (rtt_ms - 50, rtt_ms - 40),
         "zero_windows": zero_windows,
         "window_closures": {"count": zero_windows, "longest_s": 0.1, "total_s": 0.1 * zero_windows},
@@ -589,6 +596,7 @@ def test_a_window_that_keeps_a_full_link_filled_is_not_its_limit(
     assert causes(found)[0].kind == kind
     (said,) = (text(group, with_loss=False) for group in groups([found]))
     assert ("a larger one would only lengthen the queue" in said) == (kind == "queue")
+    assert ("read slowly" in said) == (acks < 500)
 
 
 @pytest.mark.parametrize(

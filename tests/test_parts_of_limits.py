@@ -319,7 +319,7 @@ def test_bursts_long_after_all_was_acknowledged_are_the_pace_of_their_sender(
 def test_ten_segments_fill_a_link_of_a_smaller_bdp_from_the_first_on(
     path_ms: float, filled: bool, tmp_path: Path
 ) -> None:
-    """Each packet takes 5 ms; the window grows by a segment with each ACK, up to the receiver's 24 segments."""
+    """Each packet takes 5 ms; the window grows by a segment with each ACK, up to the receiver's 24."""
     size, packet_ms, window = 1460, 5.0, 24
     sent_ms: list[float] = []
     answered_ms: list[float] = []

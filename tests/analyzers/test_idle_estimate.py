@@ -153,6 +153,15 @@ def test_a_standstill_of_the_path_is_one_idle_phase(tmp_path: Path) -> None:
     assert phases[0]["start"] < in_it_ms[0] / 1e3 < phases[0]["end"]
 
 
+def test_a_queue_is_not_served_while_the_path_stands_still(tmp_path: Path) -> None:
+    """Fifteen packets wait in front of the link when it stops: they are carried after that, and not in it."""
+    link = Link(24, {}, still_ms=(1500.0, 400.0))
+    found = link.analysed(tmp_path)
+    seconds = {one["cause"]: one["end"] - one["start"] for one in found["idle_phases"]}
+    assert seconds["stalled_path"] == pytest.approx(0.4, abs=0.01)
+    assert sum(seconds.values()) == pytest.approx(link.idle_s - PATH_MS / 1e3, abs=0.015)  # the last ACK's
+
+
 def test_a_window_in_each_round_trip_is_no_rate_of_a_link(tmp_path: Path) -> None:
     """Six packets of 5 ms in an RTT of 45 ms: evenly spaced by jitter, and the link is idle for a third."""
     link = Link(window=6, pauses={}, jitter_ms=6.0, offered=6 * SIZE // SCALE)

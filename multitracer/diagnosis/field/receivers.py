@@ -30,6 +30,13 @@ and this part of it is in flight on average."""
 WHOLE = 0.5
 """From this part of the largest window on that one ACK answers, it answers all that was in flight."""
 
+FEW_ACKS = 3.5
+"""Segments that one ACK answers from which on the receiver withheld ACKs until its application had read: it
+acknowledges at least each second full segment (RFC 9293, 3.8.6.3) unless that would shrink its window."""
+
+MERGED_S = 2e-4
+"""Segments that come closer than this may reach the receiver's TCP as one."""
+
 BRIEF = 0.01
 """That a window was closed for less than this part of the time that it took says nothing."""
 
@@ -60,7 +67,9 @@ def reader_of(flow: Flow) -> str | None:
     if used is None or held_s < _MOSTLY * (flow.seconds or 0.0):
         return None
     if used >= EMPTIED:
-        return SMALL
+        # The RTT is longer by the waits for the reader where it is these that ACKs waited for.
+        read = acked_when_read(flow) and _used_at_best(flow) < EMPTIED
+        return SLOW if read else SMALL
     return SLOW if used < _MOSTLY and _only_reader(flow) else None
 
 
@@ -94,6 +103,11 @@ def window_used(flow: Flow, closed_s: float = 0.0) -> float | None:
     return flow.unique_bytes / open_s * rtt_ms / 1e3 / flow.max_window_bytes
 
 
+def _used_at_best(flow: Flow) -> float:
+    """Part of the largest window that would be in flight on average with the base RTT throughout."""
+    return flow.unique_bytes / flow.busy_s * (flow.base_rtt_ms or 0.0) / 1e3 / flow.max_window_bytes
+
+
 def window_fills_link(flow: Flow) -> bool:
     """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
@@ -106,7 +120,7 @@ def window_fills_link(flow: Flow) -> bool:
         return True
     if flow.rate_bps is None or flow.base_rtt_ms is None or _busy(flow) < FILLED:
         return False
-    if _acked_whole(flow):
+    if _acked_whole(flow) or acked_when_read(flow):
         return False
     held = flow.max_window_bytes >= MORE * flow.rate_bps / 8 * flow.base_rtt_ms / 1e3
     return held and (window_used(flow) or 0.0) >= EMPTIED
@@ -125,7 +139,9 @@ def paced_by_reader(flow: Flow) -> bool:
     if flow.rate_bps is None or flow.goodput_bps is None or not _behind_its_window(flow):
         return False
     unread = flow.rtt_ms is not None and (window_used(flow) or 0.0) < EMPTIED
-    return (unread or _acked_whole(flow)) and flow.rate_bps <= PACE * flow.goodput_bps
+    return (
+        unread or _acked_whole(flow) or acked_when_read(flow)
+    ) and flow.rate_bps <= PACE * flow.goodput_bps
 
 
 def waits(flow: Flow) -> dict[str, float]:
@@ -174,6 +190,13 @@ def _acked_whole(flow: Flow) -> bool:
     What a link delivers one by one is acknowledged every second segment (RFC 5681, section 4.2).
     """
     return flow.acks > 0 and flow.unique_bytes / flow.acks >= WHOLE * flow.max_window_bytes > 0
+
+
+def acked_when_read(flow: Flow) -> bool:
+    """Whether ACKs waited for the application to read: they are few for segments that came one by one."""
+    acks = flow.acks + (flow.acks_lost or 0)
+    apart_s = flow.busy_s / max(flow.wire_segments, 1)
+    return acks > 0 and flow.wire_segments >= FEW_ACKS * acks and apart_s >= MERGED_S
 
 
 def _behind_its_window(flow: Flow) -> bool:

@@ -97,6 +97,9 @@ def loss(group: Group) -> str:
     """That losses, and what they did to the congestion window, took the time."""
     flows = group.flows
     said = losses(flows) + acks(flows) + _recoveries(flows)
+    if sum(flow.before_data_s for flow in flows) >= SILENT * group.seconds:
+        never = "what was sent first never came by (by IP identifications)"
+        said = (f"{said}; {never}" if any(flow.lost for flow in flows) else never) + first_late(group)
     said += f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
@@ -113,6 +116,16 @@ def loss(group: Group) -> str:
     fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
     one_a_round_trip = all(flow.without_sack for flow in flows) and fast >= max(FEW, slow_start)
     return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said
+
+
+def first_late(group: Group) -> str:
+    """``; its first data passed 2.05 s after the handshake``, where what was sent before was lost."""
+    late = [flow.before_data_s for flow in group.flows if flow.before_data_s > 0]
+    if not late:
+        return ""
+    of = "its" if len(group.flows) == 1 else f"of {count(len(late), 'connection')} the"
+    upto = "up to " if len(late) > 1 else ""
+    return f"; {of} first data passed {upto}{duration(max(late))} after the handshake"
 
 
 def spurious(group: Group) -> str:

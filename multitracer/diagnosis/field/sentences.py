@@ -9,7 +9,7 @@ from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import Group
-from multitracer.diagnosis.field.lost import acks, loss, losses, spurious
+from multitracer.diagnosis.field.lost import acks, first_late, loss, losses, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
 from multitracer.diagnosis.field.receivers import (
     BRIEF,
@@ -72,7 +72,7 @@ def _local_drop(group: Group) -> str:
         timed_group = replace(group, seconds=min(timer_s, group.seconds))
         said += f"; what its timer sent instead, one segment at a time, held {held(timed_group)}"
     full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
-    late = _first_late(group)
+    late = first_late(group)
     if full:
         return f"{said}; the link behind it was full{fullness(group)}{late}"
     if timed:
@@ -83,16 +83,6 @@ def _local_drop(group: Group) -> str:
     # What the sender waited for may be unknown: the drops held it all the same.
     by = "the smaller congestion window behind that" if small_s > TIMED * group.seconds else "that"
     return f"{said}; {by} held {held(group)}{late}"
-
-
-def _first_late(group: Group) -> str:
-    """How long the first data was waited for that its queue let pass."""
-    late = [flow.before_data_s for flow in group.flows if flow.before_data_s > 0]
-    if not late:
-        return ""
-    of = "its" if len(group.flows) == 1 else f"of {count(len(late), 'connection')} the"
-    upto = "up to " if len(late) > 1 else ""
-    return f"; {of} first data passed {upto}{duration(max(late))} after the handshake"
 
 
 def _receiver(group: Group) -> str:

@@ -12,9 +12,10 @@ use crate::tracker::sender::Sender;
 impl Sender {
     /// Where the IP identification of a segment stands that does not go on, if there is anything to learn from it.
     #[inline(never)]
-    pub(in crate::tracker) fn stray(&mut self, segment: &Segment) -> Step {
+    pub(in crate::tracker) fn stray(&mut self, segment: &Segment, seq: i64) -> Step {
         let step = self.ids.see(segment);
-        let first = self.totals.data_segments == 0 && segment.length > 0;
+        // An ACK beyond all data that passed tells of data, too.
+        let first = self.totals.data_segments == 0 && (segment.length > 0 || seq > self.snd_max);
         self.first_left_out |= first && matches!(step, Step::Ahead(_));
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()

@@ -410,7 +410,7 @@ fn unseen_flight_ns(connection: &Connection, direction: usize, handshake_ns: i64
 }
 
 /// How long the handshake held the data: its round trip, which is a whole one wherever it is seen; if that was not measured
-/// (a SYN was sent again, an ACK of it was lost), all until the first data. 0 if the SYNs were not seen.
+/// (a SYN was sent again, an ACK of it was lost), all until its last ACK, or the first data. 0 if the SYNs were not seen.
 fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
     let [first, second] = &connection.senders;
     if first.isn.is_none() || second.isn.is_none() {
@@ -419,8 +419,14 @@ fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
     let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
     match handshake_ns(first, second) {
         Some(both_ns) if both_ns > 0 => both_ns.min(until_data_ns),
-        _ => until_data_ns,
+        _ => established_ns(second)
+            .map_or(until_data_ns, |at_ns| (at_ns - connection.first_ns).clamp(0, until_data_ns)),
     }
+}
+
+/// When the SYN of the end that was called was acknowledged, if it sent nothing else.
+fn established_ns(second: &Sender) -> Option<i64> {
+    second.totals().last_advance_ns.filter(|_| second.totals().data_segments == 0)
 }
 
 /// What of the `opening_ns` is that of the handshake, and what the data that answered it as the first waited longer than a host

@@ -72,7 +72,8 @@ impl PathReport {
         let link = full_link(connection, direction);
         let limits = Limits::on(connection, direction, link);
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
-            bottleneck(path, link, &rtt, limits.as_ref(), connection.senders_at(direction))
+            let sender = connection.senders_at(direction);
+            bottleneck(path, link, &rtt, limits.as_ref(), (sender, carried_rate(connection, direction)))
         });
         if let Some((path, found)) = path.zip(round_trip.as_mut()) {
             found.without_own_queue = observation.point == Some(Point::Sender)
@@ -154,6 +155,14 @@ pub(super) fn mean_rate(data: &Sender) -> f64 {
     data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
 }
 
+/// The same, with all that arrived more than once.
+fn carried_rate(connection: &Connection, direction: usize) -> f64 {
+    let sender = connection.senders_at(direction);
+    let bytes = sender.totals().data_bytes as f64 * carried(connection, direction);
+    let twice = sender.data_ns().map_or(0.0, |span_ns| bytes * 1e9 / span_ns as f64);
+    twice.max(mean_rate(sender))
+}
+
 /// Bytes a second that a link can have carried that was full for so long, if it carried nothing else: what was sent in all, in
 /// that time. A rate that is the mean of some bins is put right by it.
 fn most_rate(path: &Path, limits: &Limits, sender: &Sender) -> Option<f64> {
@@ -173,7 +182,7 @@ fn bottleneck(
     link: Option<Link>,
     rtt: &RoundTrip,
     limits: Option<&Limits>,
-    sender: &Sender,
+    (sender, least_rate): (&Sender, f64),
 ) -> Bottleneck {
     let trains = &path.trains;
     let packets = path.packets(super::full_segment(sender));
@@ -193,14 +202,13 @@ fn bottleneck(
         None => None,
     };
     let rate = rate.filter(|&rate| path.link.is_some() || path.may_be_the_links(rate));
-    let mean_rate = mean_rate(sender);
     let most = limits
         .filter(|_| constant.is_none())
         .and_then(|limits| most_rate(path, limits, sender))
         .unwrap_or(f64::INFINITY);
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
-    let rate_bps = rate.map(|rate| rate.min(most).max(mean_rate) * 8.0 * packets);
+    let rate_bps = rate.map(|rate| rate.min(most).max(least_rate) * 8.0 * packets);
     // Where few round trips but that of the handshake were seen, the least may be that of a SYN: a full segment takes as much
     // longer as the link needs for it. What is said to be waited at least is less by that.
     let segment_bits = path.ip_bytes as f64 / f64::from(path.segments.max(1)) * 8.0;

@@ -202,6 +202,9 @@ impl Series {
     }
 }
 
+/// Bins that differ by no more hold the same but for a packet.
+const NEAR: f64 = 1.0 / 16.0;
+
 /// What the bins hold that are alike, if these are most of all: a link at its rate. A shaper that saved tokens in a pause,
 /// and a host that stood still, fill a few bins far more than that.
 pub(super) fn plateau(sorted: &[u64]) -> Option<f64> {
@@ -209,8 +212,12 @@ pub(super) fn plateau(sorted: &[u64]) -> Option<f64> {
     let held = |&from: &usize| until(sorted[from]) - from;
     let best = (0..sorted.len()).max_by_key(held)?;
     let alike = &sorted[best..until(sorted[best])];
-    let all = sum(alike);
-    (2 * alike.len() > sorted.len() && all > 0.0).then(|| all / alike.len() as f64)
+    // Bins that a link was idle for a moment of are among them: near the median, a packet more or less is what is left.
+    let middle = alike[alike.len() / 2] as f64;
+    let below = |bound: f64| alike.partition_point(|&bytes| (bytes as f64) < bound);
+    let near = &alike[below(middle * (1.0 - NEAR))..below(middle * (1.0 + NEAR))];
+    let mean = || sum(near) / near.len() as f64;
+    (2 * alike.len() > sorted.len() && middle > 0.0).then(mean)
 }
 
 #[cfg(test)]

@@ -343,3 +343,24 @@ def test_ten_segments_fill_a_link_of_a_smaller_bdp_from_the_first_on(
     (one,) = analysed(said, tmp_path)["connections"]
     assert one["bottleneck"]["rate_bps"] == pytest.approx(2_400_000, rel=0.01)
     assert (one["limits"]["congestion_window_before_loss"] == 0) is filled
+
+
+@pytest.mark.parametrize(("rtt_ms", "filled"), [(30, False), (60, True)])
+def test_a_congestion_window_that_never_was_full_limited_nothing(
+    rtt_ms: int, filled: bool, tmp_path: Path
+) -> None:
+    """A segment each 4 ms, the end of a write only each eighth: seven are in flight at once, or fifteen."""
+    size = 1448
+    said = Conversation(scale=3)
+    said.handshake(0, rtt_ms, mss=size)
+    sent = [1 + at * size for at in range(300)]
+    times = [(100 + 4 * at, True, at) for at in range(300)]
+    for t_ms, sends, at in sorted(times + [(t_ms + rtt_ms, False, at) for t_ms, _, at in times]):
+        if sends:
+            short = 188 if at % 8 == 7 else 0
+            said.data(t_ms, sent[at] - 188 * (at // 8), size - short, flags=PSH if short else 0)
+        else:
+            said.ack(t_ms, sent[at] + size - 188 * ((at + 1) // 8))
+    (one,) = analysed(said, tmp_path)["connections"]
+    assert one["limits"]["application"] > 0.8
+    assert (one["limits"]["congestion_window_before_loss"] > 0.02) is filled

@@ -199,6 +199,11 @@ impl Gaps {
         self.last_length
     }
 
+    /// Most in flight at once as the sender saw it, up to what a congestion window holds from the first on.
+    pub fn most_in_flight(&self) -> i64 {
+        self.writes.most()
+    }
+
     /// Whether all that was sent is acknowledged.
     pub fn drained(&self, una: i64) -> bool {
         una >= self.high

@@ -302,17 +302,23 @@ impl Limits {
         let least = rate.filter(|_| alone).map_or(0.0, |rate| initial as f64 / (rate * base_s).max(1.0));
         let before_ns = before_loss_ns * (1.0 - full_before).min((1.0 - least).max(0.0));
         let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
-        let free_ns = before_ns + behind_ns * (1.0 - full_behind);
         add(Limit::Bandwidth, filled_ns);
         self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
+        let left_ns = before_ns + behind_ns * (1.0 - full_behind);
+        let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
+        // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
+        let unfilled = mine && !lost && path.never_filled(initial, sent);
+        let written_ns = if unfilled { (left_ns + awaited_ns - after_ns).max(0.0) } else { 0.0 };
+        let free_ns = left_ns - written_ns;
+        add(Limit::Application, written_ns);
         add(window_free, free_ns + awaited_ns);
         if window_free == Limit::CongestionWindow {
-            self.after_data_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
-            self.before_loss_ns = before_ns;
+            self.after_data_ns = after_ns;
+            self.before_loss_ns = (before_ns - written_ns).max(0.0);
             // The application's own clock may have taken a part of it.
             let kept = at(Wait::Network) / network_ns.max(1.0);
             let unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * (1.0 - full);
-            self.unprompted_ns = unprompted_ns.min(free_ns);
+            self.unprompted_ns = unprompted_ns.min(free_ns.max(0.0));
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);

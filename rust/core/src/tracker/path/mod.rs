@@ -321,6 +321,13 @@ impl Path {
         1.0 + headers * on_wire.max(f64::from(self.segments)) / payload
     }
 
+    /// Whether less than the `initial` congestion window was in flight all the time, though so much was `sent` that any that
+    /// had been full would have grown beyond that. Away from the sender, only echoed timestamps tell.
+    fn never_filled(&self, initial: i64, sent: f64) -> bool {
+        let told = self.beside_sender() || self.halves.echoes > 0;
+        told && self.gaps.most_in_flight() < initial && sent >= GROWN * initial as f64
+    }
+
     /// Whether others brought data between the same hosts at the same time.
     fn beside(&self) -> bool {
         self.beside_rate > 0
@@ -381,6 +388,9 @@ impl Sender {
         self.path.as_ref()?.gaps.refused()
     }
 }
+
+/// A congestion window of two segments is one of ten when so many times ten have been acknowledged.
+const GROWN: f64 = 4.0;
 
 /// Look at a direction from now on.
 #[cold]

@@ -34,8 +34,9 @@ _OFF = 0.1
 _STAMPED = 0.8
 """Part of a silence that what ends it must have waited, by the clock of its sender."""
 _LEAST_TICKS = 100
-_ROUNDS = 3
-"""A sender without timestamps whose data is silent for so many RTTs waits for no ACK."""
+_ROUNDS = 2
+"""A sender without timestamps that is silent for so many RTTs after it has heard of all its data waits for no
+ACK; nor does any that is silent for one more."""
 _AT_ONCE = 3
 """So many segments come within an RTT behind that, as they had been held up."""
 _FIN, _SYN, _PSH = 0x01, 0x02, 0x08
@@ -399,31 +400,48 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
 
 
 def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
-    """Silences of data without timestamps of which more was to be sent, and then came at once and in order.
+    """Silences of data without timestamps of which more was to be sent, and then came at once.
 
-    More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room
-    for it. A timer would have sent again what had arrived; identifications in sequence show that nothing
-    was lost.
+    More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
+    it; its sender had heard of all before it. A timer would have sent again what had arrived; identifications
+    in sequence show that nothing was lost. What comes at once may come out of order.
     """
-    t_ns, length, ident = data["t_ns"], data["length"], data["ip_id"]
+    t_ns, length = data["t_ns"], data["length"]
     silent = np.diff(t_ns)
     least_ns = max(LEAST_NS, _ROUNDS * round_ns, _FACTOR * int(np.median(silent)) if len(silent) else 0)
     ends = np.maximum.accumulate(data["seq"] + length)
     unit = min(int(length.max()), _FULL_BYTES)
-    packets = -(-length[:-1] // unit)
-    whole = (data["flags"][:-1] & _PSH == 0) & (data["seq"][1:] == ends[:-1])
-    whole &= (ident[1:].astype(np.int64) - ident[:-1]) % 2**16 == packets
+    more = data["flags"][:-1] & _PSH == 0
     edges = np.maximum.accumulate(acks["ack"] + np.maximum(acks["window"], 0))
     found = []
-    for at in np.flatnonzero(whole & (silent > least_ns)).tolist():
-        last_ack = int(acks["t_ns"].searchsorted(t_ns[at] + round_ns)) - 1
-        behind = at + 1 + _AT_ONCE
-        at_once = behind < len(t_ns) and t_ns[behind] - t_ns[at + 1] < round_ns
-        if at_once and last_ack >= 0 and int(edges[last_ack]) - int(ends[at]) >= 2 * unit:
-            begin_ns, end_ns = int(t_ns[at]), int(t_ns[at + 1])
+    for at in np.flatnonzero(more & (silent > least_ns)).tolist():
+        begin_ns, end_ns = int(t_ns[at]), int(t_ns[at + 1])
+        last_ack = int(acks["t_ns"].searchsorted(begin_ns + round_ns)) - 1
+        if last_ack < 0 or int(edges[last_ack]) - int(ends[at]) < 2 * unit:
+            continue
+        heard_ns = max(int(acks["t_ns"][last_ack]), begin_ns)
+        heard = int(acks["ack"][last_ack]) >= int(ends[at]) - unit and end_ns - heard_ns > least_ns
+        if not heard and end_ns - begin_ns <= (_ROUNDS + 1) * round_ns:
+            continue
+        if _goes_on(data, at, int(ends[at]), end_ns + round_ns, unit):
             record = int(data["record"][at + 1])
             found.append(Standstill(begin_ns, end_ns, record, True, end_ns - begin_ns, ORDER))
     return found
+
+
+def _goes_on(data: Table, at: int, end: int, until_ns: int, unit: int) -> bool:
+    """Whether the next segment by its identification is new data, and comes until a time with others.
+
+    The first that comes may have overtaken it.
+    """
+    last = int(data["t_ns"].searchsorted(until_ns))
+    rows = slice(at + 1, min(last, at + 1 + _BURST))
+    packets = -(-int(data["length"][at]) // unit)
+    since = (data["ip_id"][rows].astype(np.int64) - int(data["ip_id"][at]) - packets) % 2**16
+    seq = data["seq"][rows]
+    if len(seq) <= _AT_ONCE or since[0] >= _BURST or seq[0] < end:
+        return False
+    return bool(((since == 0) & (seq == end)).any())
 
 
 def _lateness_ns(t_ns: Times, stamps: Times) -> Times | None:

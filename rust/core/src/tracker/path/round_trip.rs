@@ -97,10 +97,7 @@ impl RoundTrip {
                 }
                 _ => (None, None),
             },
-            Some(_) if beside && !bounded && halves.echoes == 0 => {
-                let near_ns = near.min_ns.unwrap_or(0) as f64;
-                (far.median_ns.map(|ns| ns + near_ns), far.p95_ns.map(|ns| ns + near_ns))
-            }
+            Some(_) if beside && !bounded && halves.echoes == 0 => quantiles(&halves.whole, base_ns),
             _ => (None, None),
         };
         RoundTrip {

@@ -84,7 +84,10 @@ impl Clock {
             let clock_ns = ticks * tick_ns;
             span_ns >= clock_ns - clock_ns / 5 && span_ns - clock_ns <= (2 * clock_ns).min(LATE_NS)
         };
-        if !(self.tick_ns > 0 && fits(self.tick_ns)) {
+        // An outage holds up data for longer; by the next larger tick the clock would be twice as slow.
+        let held_up =
+            |tick_ns: i64| (0..=(ticks * tick_ns).min(OUTAGE_NS)).contains(&(span_ns - ticks * tick_ns));
+        if !(self.tick_ns > 0 && (fits(self.tick_ns) || held_up(self.tick_ns))) {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;
@@ -114,8 +117,9 @@ impl Clock {
 /// Ticks of the clocks of TSval in use (RFC 7323 section 5.4), from how many of them and what time on a clock's is known.
 const TICKS_NS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 const KNOWN: (i64, i64) = (50, 50_000_000);
-/// Data that is later than this by a clock has a clock of another tick, or was held up by an outage.
+/// Data that is later than this by a clock that is not known yet has a clock of another tick; an outage is no longer than that.
 const LATE_NS: i64 = 1_000_000_000;
+const OUTAGE_NS: i64 = 60_000_000_000;
 /// Clocks differ by less than one part of so many.
 const DRIFT: i64 = 5_000;
 
@@ -184,6 +188,27 @@ impl Fields for Passed {
         for (t_ns, waited_ns) in noted.iter_mut().take(used as usize) {
             walk.time(t_ns);
             waited_ns.walk(walk);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A segment each 10 ms for three seconds, and the next held up: by a known clock it waited, unless that clock may be another.
+    #[test]
+    fn what_an_outage_held_up_is_late_by_a_known_clock() {
+        for (outage_ms, waited_ms) in [(500, Some(500)), (1500, Some(1500)), (4000, None)] {
+            let mut clock = Clock::default();
+            for at in 0..=300 {
+                clock.see(10 * at * MS, 10 * at as u32, Some((0, 0)), 20 * MS);
+            }
+            clock.see((3000 + outage_ms) * MS, 3000, Some((0, 0)), 20 * MS);
+            let near = |ns: i64| (ns + MS / 2) / MS;
+            assert_eq!(clock.waited_ns().map(near), waited_ms, "{outage_ms}");
         }
     }
 }

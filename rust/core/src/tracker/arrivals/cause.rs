@@ -64,7 +64,12 @@ impl Surroundings {
         let quiet_ns = match sender.silence_by_clock(segment) {
             // It echoes what the data before echoed: nothing had come to its sender in between (RFC 7323 section 4.3).
             Some(sent_ns) if sent_ns > heard_ns && sender.echoes_the_same(segment) && acked => sent_ns,
-            Some(sent_ns) => heard_ns.max(sender.unheard_by_clock(segment, peer).unwrap_or(0)).min(sent_ns),
+            // What it sent may have waited on its way since.
+            Some(sent_ns) => {
+                let waited_ns = sender.late_by_clock(segment).unwrap_or(0);
+                let unheard_ns = sender.unheard_by_clock(segment, peer).unwrap_or(0);
+                (heard_ns - waited_ns).max(unheard_ns).min(sent_ns)
+            }
             None => heard_ns.min(since_ns(sender.last_out_ns).saturating_sub(before_ns)),
         };
         let now = sender.dupacks >= DUPACK_THRESHOLD as u32
@@ -175,14 +180,19 @@ impl Sender {
     /// How long ago the ACK had reached the sender that this echoes, when it sent this: ACKs may have passed here since, and what
     /// it sent may have waited on its way. By the clocks of both ends; `None` while they are not known.
     fn unheard_by_clock(&self, segment: &Segment, peer: &Sender) -> Option<i64> {
-        let (ts_val, ts_ecr) = segment.options.timestamps?;
-        let path = self.path.as_ref()?;
-        let late_ns = path.late_by_clock(segment.t_ns, ts_val, self.ts_first)?;
+        let (_, ts_ecr) = segment.options.timestamps?;
+        let late_ns = self.late_by_clock(segment)?;
         let (last, last_ns) = peer.ts_last?;
         let since = i64::from(last.wrapping_sub(ts_ecr) as i32);
         let acked_ns = last_ns - since.checked_mul(peer.tick_ns()?)?;
-        let (near_ns, _) = path.near_ns()?;
+        let (near_ns, _) = self.path.as_ref()?.near_ns()?;
         Some(segment.t_ns - late_ns - acked_ns - near_ns)
+    }
+
+    /// How long a segment waited before this point by its sender's clock; `None` while that is not known.
+    fn late_by_clock(&self, segment: &Segment) -> Option<i64> {
+        let (ts_val, _) = segment.options.timestamps?;
+        self.path.as_ref()?.late_by_clock(segment.t_ns, ts_val, self.ts_first)
     }
 
     /// How long after something had passed here the sender sent this, by its own clock since the segment before: a round trip

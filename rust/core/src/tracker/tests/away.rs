@@ -164,6 +164,21 @@ fn behind_refusals_nothing_in_order_counts_as_sent_again() {
     }
 }
 
+/// The next copy passes 300 ms after the sender can have heard the ACK: it waited for a timer, or on its way, as its timestamp says.
+#[test]
+fn a_copy_that_waited_on_its_way_waited_for_no_timer() {
+    for (on_its_way_ms, cause) in [(0, Cause::Timeout), (280, Cause::SlowStart)] {
+        let mut talk = timed_out(false);
+        talk.ack_echo(2400 + BEHIND_MS, 11_001, &[], 2400);
+        let t_ms = 2400 + BEHIND_MS + BEFORE_MS + 300;
+        let mut copy = talk.blank(t_ms, true);
+        (copy.seq, copy.ack, copy.length) = (talk.isn_a + 11_001, talk.isn_b + 1, 1000);
+        copy.options.timestamps = Some(((t_ms - on_its_way_ms) as u32, 2400 + BEHIND_MS as u32));
+        talk.tracker.segment(&copy);
+        assert_eq!(causes(talk), [Cause::Timeout, cause], "{on_its_way_ms}");
+    }
+}
+
 /// The number left out was that of a short segment: what follows when a timer has sent it again is new.
 #[test]
 fn a_short_segment_sent_again_uses_up_its_number() {

@@ -269,7 +269,8 @@ impl Sender {
             cause: Cause::None,
             ..SendOutcome::default()
         };
-        if (duplicate > 0 && arrival != ArrivalVerdict::Reordered) || control_again {
+        let overtaken = duplicate > 0 && arrival == ArrivalVerdict::Reordered;
+        if (duplicate > 0 && !overtaken) || control_again {
             let before = self.outstanding.at(seq).copied();
             outcome.transmission = before.map_or(2, |run| run.transmissions.saturating_add(1));
             outcome.cause = self.send_again(segment, seq, end, duplicate, before.as_ref(), peer);
@@ -286,7 +287,8 @@ impl Sender {
         if self.outstanding.is_empty() {
             self.timer_start_ns = t_ns;
         }
-        if end > self.snd_una {
+        // An original that comes after its copy was sent before that.
+        if end > self.snd_una && !overtaken {
             self.outstanding.send(seq.max(self.snd_una), end, t_ns);
         }
         if self.snd_una == seq {

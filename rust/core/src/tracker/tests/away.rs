@@ -164,6 +164,25 @@ fn behind_refusals_nothing_in_order_counts_as_sent_again() {
     }
 }
 
+/// A segment comes after its copy, and the ACK of the copy right behind it: that is no round trip.
+#[test]
+fn an_original_after_its_copy_measures_no_round_trip() {
+    let mut talk = between(false, true);
+    ten_answered(&mut talk);
+    for place in [10, 12, 13, 14] {
+        talk.data_echo(2000 + place, 1 + 1000 * place, 1000, 1900);
+        talk.ack_echo(2000 + place + BEHIND_MS, 11_001, &[], 2010);
+    }
+    talk.data_echo(2160, 11_001, 1000, 2034);
+    let mut original = talk.blank(2178, true);
+    (original.seq, original.ack, original.length) = (talk.isn_a + 11_001, talk.isn_b + 1, 1000);
+    original.options.timestamps = Some((2011, 1900));
+    talk.tracker.segment(&original);
+    talk.ack_echo(2160 + BEHIND_MS, 15_001, &[], 2160);
+    let (connections, _) = talk.done();
+    assert_eq!(connections[0].senders[0].rtt().min(), Some(BEHIND_MS * MS));
+}
+
 /// The next copy passes 300 ms after the sender can have heard the ACK: it waited for a timer, or on its way, as its timestamp says.
 #[test]
 fn a_copy_that_waited_on_its_way_waited_for_no_timer() {

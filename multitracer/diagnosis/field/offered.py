@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
-from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
+from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
 from multitracer.model.timeline import Timeline
 
 SEEN_FULL = 0.1
@@ -49,8 +49,9 @@ class Offered:
         self._parts_full = [part_full(one) for one in self.flows]
         self._unique_bytes = sum(one.unique_bytes for one in self.flows)
         self._segments = sum(entry["packets"]["data"] for entry in self.entries)
-        self.packet_bytes = min(self._unique_bytes / max(self._segments, 1) + HEADERS_BYTES, PACKET_BYTES)
-        payload_bytes = max(self.packet_bytes - HEADERS_BYTES, 1.0)
+        headers_bytes, most_bytes = _packet(self.entries)
+        self.packet_bytes = min(self._unique_bytes / max(self._segments, 1) + headers_bytes, most_bytes)
+        payload_bytes = max(self.packet_bytes - headers_bytes, 1.0)
         self.wire_bytes = self._unique_bytes * self.packet_bytes / payload_bytes
 
     @cached_property
@@ -164,3 +165,11 @@ def _span(entry: Object, *, handshake: bool = True) -> tuple[float, float]:
     # Data was sent, and the last ACK comes, half a round trip beyond the capture: the link is idle meanwhile.
     beyond_s = (((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms") or 0.0) / 1e3
     return start + float(limits.get("handshake") or 0.0) * float(seconds) - beyond_s, until
+
+
+def _packet(entries: Sequence[Object]) -> tuple[int, int]:
+    """Headers of a packet, and the largest packet, of the transfer with most data."""
+    most = max(entries, key=lambda entry: entry["bytes"]["unique"], default={})
+    bare = HEADERS_BYTES - TIMESTAMPS_BYTES
+    headers = HEADERS_BYTES if most.get("timestamps", True) else bare
+    return headers, (most["mss"] + bare if most.get("mss") else PACKET_BYTES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES
+from multitracer.layers.packet_size import segment_bytes
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import (
     Flags,
@@ -126,7 +126,7 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     data = data.where((data.sizes >= _FEW)[data.of])
     if not len(data):
         return []
-    size = data["ip_length"].astype(np.int64)
+    size = _on_the_wire(data, segment_bytes(connections, source)[data.of])
     repeating = data.counted(data["duplicate"] > 0) > 0
     again = sent_later(data) & repeating[data.of]
     if m.rcv is not None and m.rcv != m.snd:
@@ -207,14 +207,14 @@ def _found(m: Timeline) -> Bottleneck | str:
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
     peak = max(_peak(out_ns[known], size[known]), rate)
-    wire = _on_the_wire(size)
-    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, in_ns, wire, again, basis)
+    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, in_ns, size, again, basis)
 
 
-def _on_the_wire(size: Times) -> Times:
-    """Bytes of IP packets: one that is larger than the network's is several, each with its headers."""
-    packets = np.maximum(-(-(size - HEADERS_BYTES) // (PACKET_BYTES - HEADERS_BYTES)), 1)
-    return np.asarray(size + (packets - 1) * HEADERS_BYTES, dtype=np.int64)
+def _on_the_wire(data: FlowBatch, full: Times) -> Times:
+    """Bytes of IP packets: a segment longer than a full one is several, each with its headers."""
+    length, size = data["length"].astype(np.int64), data["ip_length"].astype(np.int64)
+    packets = np.maximum(-(-length // full), 1)
+    return np.asarray(size + (packets - 1) * (size - length), dtype=np.int64)
 
 
 def _idle(in_ns: Times, out_ns: Times, rest: int, span: Intervals) -> Intervals:

@@ -140,7 +140,8 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "Retransmitted", words.retransmitted(found))
     timeouts = found["timeouts"]
     _line(console, "Timeouts", words.timeouts(found))
-    _timeouts(console, timeouts.get("events", []), rto=known_point(found) == "snd")
+    held_up = any(one["upstream"] for one in found.get("standstills") or ())
+    _timeouts(console, timeouts.get("events", []), rto=known_point(found) == "snd", held_up=held_up)
     _line(console, "RTT", words.rtt(found))
     if line := words.losses(found, both):
         _line(console, "Losses", line)
@@ -150,14 +151,19 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
         _line(console, "Bottleneck", line)
 
 
-def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
-    """Their table; the timer itself is known at the sender only."""
+def _timeouts(console: Console, events: Sequence[Object], *, rto: bool, held_up: bool) -> None:
+    """Their table; the timer itself is known at the sender only.
+
+    A path that stalls before the capture holds up what the timer sends: that passes later, and at once.
+    """
     if not events:
         return
+    late = False
     timer = ["#RTO"] if rto else []
     table = _table("#at", "=verdict", "#idle before", *timer, "#byte", "#packet", "evidence")
     for event in events[: console.rows]:
         idle_s = idle_before_s(event, at_sender=rto)
+        late |= held_up and idle_s is None
         table.add_row(
             f"{event['t']:.3f} s",
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
@@ -168,6 +174,8 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool) -> None:
             words.votes(event["votes"]),
         )
     console.print(table)
+    if late:
+        console.print("at: when its segment passed here, which the stalled path had held up")
     more(console, events, console.rows, "timeout")
 
 

@@ -201,7 +201,7 @@ def _slow_start(group: Group) -> str:
     group = replace(group, seconds=group.seconds - handshake)
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
     if paced_s >= MOSTLY_PACED * group.seconds > 0:
-        rest = _window_too(flows, group.seconds - paced_s)
+        rest = _window_too(flows, group.seconds - paced_s) + _handshake_too(handshake, group)
         return (
             f"the sender paced its segments, which limited {held(replace(group, seconds=paced_s))}: no ACK "
             f"released what it sent, so its congestion window had room{rest}"
@@ -222,9 +222,14 @@ def _slow_start(group: Group) -> str:
     below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
     said = f"the congestion window limited {held(group)} {before}: slow start{below}"
-    if handshake < 0.1 * group.seconds:
-        return said
-    return f"{said}; the handshake took {duration(handshake)}{_since(group)}"
+    return said + _handshake_too(handshake, group)
+
+
+def _handshake_too(handshake_s: float, group: Group) -> str:
+    """How long the handshake took beside what a sentence is about: its cost has both."""
+    if handshake_s < 0.1 * group.seconds:
+        return ""
+    return f"; the handshake took {duration(handshake_s)}{_since(group)}"
 
 
 def _window_too(flows: tuple[Flow, ...], seconds: float) -> str:

@@ -1,11 +1,15 @@
 //! What limited a sender, as shares of the time that a transfer took.
 
-use super::gaps::SILENCE_NS;
-use super::report::{full_link, handshake_ns, mean_rate};
+mod opening;
+mod spent;
+
+use opening::{answered_by_data, opening_ns, unseen_flight_ns};
+use spent::Spent;
+
+use super::report::{full_link, mean_rate};
 use super::steady::MOST;
 use super::{Link, OTHERWISE, Path, full_segment};
 use crate::tracker::connection::Connection;
-use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
 /// From this part of a time on, what a link cannot have been full of it is the wait for the last ACK.
@@ -173,67 +177,17 @@ impl Limits {
         (sender, acks): (&Sender, &Sender),
         (span_ns, held_ns): (i64, i64),
     ) {
-        let mut spent = path.gaps.spent_ns;
-        let held_ns = held_ns.min(spent[Wait::Network as usize]);
-        spent[Wait::Network as usize] -= held_ns;
-        spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(held_ns);
-        let network_ns = spent[Wait::Network as usize] as f64;
-        if let Some(kept) = path.kept() {
+        let kept = path.kept();
+        if let Some(kept) = &kept {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             self.behind_ns = kept.behind_ns as f64;
-            for (wait, ns) in kept.made_up_ns.into_iter().enumerate() {
-                let ns = ns.min(spent[wait]);
-                spent[wait] -= ns;
-                spent[Wait::Application as usize] = spent[Wait::Application as usize].saturating_add(ns);
-            }
         }
-        let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
-        let timed_ns = std::mem::take(&mut spent[Wait::Refused as usize]);
-        spent[of_timer as usize] = spent[of_timer as usize].saturating_add(timed_ns);
-        let mut filled_ns = path.gaps.filled_ns();
-        let mut before_loss_ns = path.gaps.before_loss_ns();
-        let lost = repaired(sender);
-        if !lost {
-            // What looked like a recovery is what the sender waited for anyway.
-            let [window, network] = [Wait::Window, Wait::Network].map(|wait| spent[wait as usize]);
-            let to = if window > network { Wait::Window } else { Wait::Network };
-            let looked_ns = std::mem::take(&mut spent[Wait::Recovery as usize]);
-            spent[to as usize] = spent[to as usize].saturating_add(looked_ns);
-            (filled_ns, before_loss_ns) = (0, i64::MAX);
-        }
-        let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
-        spent[Wait::Network as usize] = spent[Wait::Network as usize].saturating_add(rest_ns);
+        let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
+        let Spent { network_ns, rest_ns, lost, .. } = spent;
+        let (filled_ns, before_loss_ns) =
+            if lost { (path.gaps.filled_ns(), path.gaps.before_loss_ns()) } else { (0, i64::MAX) };
         let shared = link.map_or(0.0, Link::full_share);
-        // Others take what it leaves, and it gets its share: its pauses are those of a queue before this point. Alone, those
-        // may be that no end of a write marks; without a link nobody knows whose they are.
-        // What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
-        // Numbers that nothing else shows to be of such segments may be those of other connections of the host.
-        if sender.never_came(acks) && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
-            let (left_ns, timed_ns) = path.gaps.left_out_ns();
-            let left_ns = left_ns.min(spent[Wait::Application as usize]);
-            let timed_ns = timed_ns.min(left_ns);
-            spent[Wait::Application as usize] -= left_ns;
-            for (wait, ns) in [(Wait::Network, left_ns - timed_ns), (Wait::Silence, timed_ns)] {
-                spent[wait as usize] = spent[wait as usize].saturating_add(ns);
-            }
-        }
-        let mine_ns = spent[Wait::Application as usize];
-        let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);
-        let (paused_ns, to) = match link {
-            Some(link) if link.fair => ((mine_ns as f64 * shared) as i64, Wait::Network),
-            Some(_) if path.link.is_none() => ((unmarked_ns as f64 * shared) as i64, Wait::Network),
-            Some(_) => (0, Wait::Network),
-            None => (unmarked_ns, Wait::Unknown),
-        };
-        spent[Wait::Application as usize] -= paused_ns;
-        spent[to as usize] = spent[to as usize].saturating_add(paused_ns);
-        // While the link that several share is not full, nobody knows either: it may be the pace of the sender (BBR).
-        if path.link.is_some() {
-            let left_ns = (unmarked_ns - paused_ns).max(0);
-            spent[Wait::Application as usize] -= left_ns;
-            spent[Wait::Unknown as usize] = spent[Wait::Unknown as usize].saturating_add(left_ns);
-        }
-        let at = |wait: Wait| spent[wait as usize] as f64;
+        let at = |wait: Wait| spent.at(wait) as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
         // What was sent again crossed the link again, if it was not lost before it. Where others take their share of the
         // link, its rate says nothing of how long it was full.
@@ -316,9 +270,9 @@ impl Limits {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);
             // The application's own clock may have taken a part of it.
-            let kept = at(Wait::Network) / network_ns.max(1.0);
-            let unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * (1.0 - full);
-            self.unprompted_ns = unprompted_ns.min(free_ns.max(0.0));
+            let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
+            let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
+            self.unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * part.min(1.0 - full);
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);
@@ -384,79 +338,6 @@ fn split(whole: f64, first: f64, part: f64) -> (f64, f64) {
     let first = first.max(least).min(most);
     (first, ((whole - first * part) / (1.0 - part)).clamp(0.0, 1.0))
 }
-
-/// Whether anything was sent again that may have been lost. Duplicate ACKs tell of reordering as well, and a tail loss
-/// probe of what had arrived repairs nothing (RFC 8985 section 7.4).
-fn repaired(sender: &Sender) -> bool {
-    let counts = sender.retransmission_counts();
-    let again: u64 = counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize];
-    let probes = counts[Cause::TailLossProbe as usize] + counts[Cause::UnneededProbe as usize];
-    again > probes || sender.needless() < again
-}
-
-/// How long a sender had waited for its timer before its first data, of which all that it had sent before never came by, as
-/// identifications left out show: dropped by its own queue, or lost before this point. 0 if nothing shows that.
-fn unseen_flight_ns(connection: &Connection, direction: usize, handshake_ns: i64) -> i64 {
-    let sender = connection.senders_at(direction);
-    let numbered = sender.first_left_out && sender.numbers_alone();
-    let (true, Some(first_ns)) = (numbered && handshake_ns > 0, sender.totals().first_data_ns) else {
-        return 0;
-    };
-    // Else they may be those of ACKs.
-    if connection
-        .senders_at(1 - direction)
-        .totals()
-        .first_data_ns
-        .is_some_and(|other_ns| other_ns <= first_ns)
-    {
-        return 0;
-    }
-    let silent_ns = first_ns.saturating_sub(connection.first_ns.saturating_add(handshake_ns));
-    if silent_ns >= SILENCE_NS { silent_ns } else { 0 }
-}
-
-/// How long the handshake held the data: its round trip, which is a whole one wherever it is seen; if that was not measured
-/// (a SYN was sent again, an ACK of it was lost), all until its last ACK, or the first data. 0 if the SYNs were not seen.
-fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
-    let [first, second] = &connection.senders;
-    if first.isn.is_none() || second.isn.is_none() {
-        return 0;
-    }
-    let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
-    match handshake_ns(first, second) {
-        Some(both_ns) if both_ns > 0 => both_ns.min(until_data_ns),
-        _ => established_ns(second)
-            .map_or(until_data_ns, |at_ns| (at_ns - connection.first_ns).clamp(0, until_data_ns)),
-    }
-}
-
-/// When the SYN of the end that was called was acknowledged, if it sent nothing else.
-fn established_ns(second: &Sender) -> Option<i64> {
-    second.totals().last_advance_ns.filter(|_| second.totals().data_segments == 0)
-}
-
-/// What of the `opening_ns` is that of the handshake, and what the data that answered it as the first waited longer than a host
-/// withholds an ACK: the ACK of the handshake was lost before this point, and the first copy of that data.
-fn answered_by_data(
-    connection: &Connection,
-    direction: usize,
-    (first_data_ns, opening_ns): (i64, i64),
-) -> (i64, i64) {
-    let sender = connection.senders_at(direction);
-    let until_data_ns = first_data_ns.saturating_sub(connection.first_ns).max(0);
-    let near_ns = sender.path.as_deref().and_then(|path| path.halves.near_min_ns());
-    let measured = handshake_ns(sender, connection.senders_at(1 - direction)) == Some(until_data_ns);
-    match near_ns.filter(|_| measured && opening_ns == until_data_ns) {
-        Some(near_ns) if sender.rtt.first_ns + near_ns + WITHHELD_NS < opening_ns => {
-            let both_ns = sender.rtt.first_ns + near_ns;
-            (both_ns, opening_ns - both_ns)
-        }
-        _ => (opening_ns, 0),
-    }
-}
-
-/// An ACK is withheld for less (Linux: `TCP_DELACK_MAX`).
-const WITHHELD_NS: i64 = 220_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,106 @@
+//! What a sender waited for: its pauses, where what they seemed to be is put right by all that is known of the transfer.
+
+use super::Wait;
+use crate::tracker::outcome::Cause;
+use crate::tracker::path::schedule::Kept;
+use crate::tracker::path::{Link, Path};
+use crate::tracker::sender::Sender;
+
+/// Time by what was waited for.
+pub(super) struct Spent {
+    ns: [i64; Wait::COUNT],
+    /// What the network seemed to have taken before the end of the data.
+    pub network_ns: i64,
+    /// From the last data to its ACK: that is the network's time, too.
+    pub rest_ns: i64,
+    /// Whether anything was sent again that may have been lost.
+    pub lost: bool,
+}
+
+impl Spent {
+    /// Of a path; Nagle's algorithm held data for `held_ns` of what the network seems to have taken, and `kept` is what the
+    /// application's own clock made up.
+    pub fn of(
+        path: &Path,
+        link: Option<Link>,
+        (sender, acks): (&Sender, &Sender),
+        held_ns: i64,
+        kept: Option<&Kept>,
+    ) -> Self {
+        let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
+        let mut spent = Spent { ns: path.gaps.spent_ns, network_ns: 0, rest_ns, lost: repaired(sender) };
+        spent.give(Wait::Network as usize, Wait::Application, held_ns);
+        spent.network_ns = spent.at(Wait::Network);
+        for (wait, ns) in kept.map(|kept| kept.made_up_ns).into_iter().flatten().enumerate() {
+            spent.give(wait, Wait::Application, ns);
+        }
+        let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
+        spent.give(Wait::Refused as usize, of_timer, i64::MAX);
+        if !spent.lost {
+            // What looked like a recovery is what the sender waited for anyway.
+            let to =
+                if spent.at(Wait::Window) > spent.at(Wait::Network) { Wait::Window } else { Wait::Network };
+            spent.give(Wait::Recovery as usize, to, i64::MAX);
+        }
+        spent.add(Wait::Network, rest_ns);
+        spent.never_came(path, sender, acks);
+        spent.leave_to_link(path, link);
+        spent
+    }
+
+    pub fn at(&self, wait: Wait) -> i64 {
+        self.ns[wait as usize]
+    }
+
+    fn add(&mut self, wait: Wait, ns: i64) {
+        self.ns[wait as usize] = self.ns[wait as usize].saturating_add(ns);
+    }
+
+    /// So much of one is the other, or all of it.
+    fn give(&mut self, from: usize, to: Wait, ns: i64) {
+        let ns = ns.min(self.ns[from]);
+        self.ns[from] -= ns;
+        self.add(to, ns);
+    }
+
+    /// What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.
+    /// Numbers that nothing else shows to be of such segments may be those of other connections of the host.
+    fn never_came(&mut self, path: &Path, sender: &Sender, acks: &Sender) {
+        if sender.never_came(acks) && sender.unseen().is_some_and(|[unseen, _]| unseen > 0) {
+            let (left_ns, timed_ns) = path.gaps.left_out_ns();
+            let left_ns = left_ns.min(self.at(Wait::Application));
+            let timed_ns = timed_ns.min(left_ns);
+            self.give(Wait::Application as usize, Wait::Network, left_ns - timed_ns);
+            self.give(Wait::Application as usize, Wait::Silence, timed_ns);
+        }
+    }
+
+    /// Others take what it leaves of a link, and it gets its share: its pauses are those of a queue before this point. Alone,
+    /// those may be that no end of a write marks; without a link nobody knows whose they are.
+    fn leave_to_link(&mut self, path: &Path, link: Option<Link>) {
+        let shared = link.map_or(0.0, Link::full_share);
+        let mine_ns = self.at(Wait::Application);
+        let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);
+        let (paused_ns, to) = match link {
+            Some(link) if link.fair => ((mine_ns as f64 * shared) as i64, Wait::Network),
+            Some(_) if path.link.is_none() => ((unmarked_ns as f64 * shared) as i64, Wait::Network),
+            Some(_) => (0, Wait::Network),
+            None => (unmarked_ns, Wait::Unknown),
+        };
+        self.give(Wait::Application as usize, to, paused_ns);
+        // While the link that several share is not full, nobody knows either: it may be the pace of the sender (BBR).
+        if path.link.is_some() {
+            let left_ns = (unmarked_ns - paused_ns).max(0);
+            self.give(Wait::Application as usize, Wait::Unknown, left_ns);
+        }
+    }
+}
+
+/// Whether anything was sent again that may have been lost. Duplicate ACKs tell of reordering as well, and a tail loss
+/// probe of what had arrived repairs nothing (RFC 8985 section 7.4).
+fn repaired(sender: &Sender) -> bool {
+    let counts = sender.retransmission_counts();
+    let again: u64 = counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize];
+    let probes = counts[Cause::TailLossProbe as usize] + counts[Cause::UnneededProbe as usize];
+    again > probes || sender.needless() < again
+}

@@ -364,3 +364,24 @@ def test_a_congestion_window_that_never_was_full_limited_nothing(
     (one,) = analysed(said, tmp_path)["connections"]
     assert one["limits"]["application"] > 0.8
     assert (one["limits"]["congestion_window_before_loss"] > 0.02) is filled
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+def test_writes_of_full_segments_show_once_they_are_no_longer_behind(pushed: bool, tmp_path: Path) -> None:
+    """Seventy segments of slow start without PSH, then one each millisecond, of an RTT of 40 ms.
+
+    With PSH each is a write. Without, more was to be sent, and something else paced it.
+    """
+    said = Conversation(scale=3)
+    said.handshake(0, RTT_MS)
+    t_ms, seq = RTT_MS + 1.0, 1
+    for segments in (10, 20, 40):
+        t_ms, seq = said.rounds(t_ms, seq, 1, RTT_MS, segments=segments)
+    times = [(t_ms + at, True, at) for at in range(400)]
+    for at_ms, sends, at in sorted(times + [(at_ms + RTT_MS, False, at) for at_ms, _, at in times]):
+        if sends:
+            said.data(at_ms, seq + 1000 * at, flags=PSH if pushed else 0)
+        else:
+            said.ack(at_ms, seq + 1000 * (at + 1))
+    (one,) = analysed(said, tmp_path)["connections"]
+    assert (one["limits"]["application"] > 0.6) is pushed

@@ -24,6 +24,10 @@ use crate::tracker::sender::Sender;
 /// A sender silent for so long with more to send waits for its retransmission timer (Linux: `TCP_RTO_MIN`).
 pub(super) const SILENCE_NS: i64 = 180_000_000;
 
+/// What a part of all is counted in, and over how many of the last segments.
+const ALL: u32 = 1 << 12;
+const LATELY: u32 = 32;
+
 /// A link of 600 kbit/s spreads the three packets before the first that is looked at over so long.
 const SPREAD_NS: i64 = 60_000_000;
 
@@ -43,7 +47,7 @@ pub(super) struct Gaps {
     /// Of the last data segment, which may be a retransmission below that.
     last_length: u32,
     id: u16,
-    /// Whether any segment had PSH, and how many had none.
+    /// Whether any segment had PSH, and what part of the last ones had none (of [`ALL`]).
     pushes: bool,
     unpushed: u32,
     /// Whether the edge of the window was ever known, and whether an ACK was heard at all.
@@ -164,7 +168,7 @@ impl Gaps {
             (self.last_ecr, self.stamped) = (ecr, true);
         }
         self.pushes |= pushed;
-        self.unpushed += u32::from(!pushed);
+        self.unpushed = self.unpushed - self.unpushed / LATELY + if pushed { 0 } else { ALL / LATELY };
         (self.last_length, self.id) = (segment.length, segment.ip_id);
     }
 

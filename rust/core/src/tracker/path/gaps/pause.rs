@@ -1,7 +1,7 @@
 //! What the sender waited for in one pause between two data segments: its application, the receiver's window, the network, loss
 //! recovery or its timer.
 
-use super::{Gaps, SILENCE_NS};
+use super::{ALL, Gaps, SILENCE_NS};
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
 use crate::tracker::path::half::{HOST_NS, Halves};
@@ -9,10 +9,10 @@ use crate::tracker::path::limits::{INITIAL, Wait};
 use crate::tracker::path::refused;
 use crate::tracker::path::trains::Trains;
 
-/// From so many segments on, almost all with PSH, each is a write; and no more than one of so many may have none: what is
-/// written while the congestion window is full may share a segment.
+/// From so many segments on, almost all of the last with PSH, each is a write; and no more than one of so many may have none:
+/// what is written while the congestion window is full may share a segment.
 const WRITES: u32 = 32;
-const SHARED: u32 = 16;
+const SHARED: u32 = 8;
 
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
@@ -294,7 +294,7 @@ impl Gaps {
     fn writes_each(&self, sent: u32, in_flight: i64, unit: i64, halves: &Halves) -> bool {
         // Several segments that a network interface divides may all have it.
         i64::from(self.length) <= unit
-            && self.unpushed <= sent / SHARED
+            && self.unpushed <= ALL / SHARED
             && (sent >= WRITES || halves.beside_sender() && self.never_full(in_flight, unit))
             && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
     }

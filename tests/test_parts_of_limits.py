@@ -378,7 +378,7 @@ def test_writes_of_full_segments_show_once_they_are_no_longer_behind(pushed: boo
     for segments in (10, 20, 40):
         t_ms, seq = said.rounds(t_ms, seq, 1, RTT_MS, segments=segments)
     times = [(t_ms + at, True, at) for at in range(400)]
-    for at_ms, sends, at in sorted(times + [(at_ms + RTT_MS, False, at) for at_ms, _, at in times]):
+    for at_ms, sends, at in sorted(times + [(at_ms + RTT_MS + 0.5, False, at) for at_ms, _, at in times]):
         if sends:
             said.data(at_ms, seq + 1000 * at, flags=PSH if pushed else 0)
         else:

@@ -42,3 +42,26 @@ def test_a_queue_takes_the_headers_of_each_packet(tmp_path: Path) -> None:
     found = bottleneck(mt.read(said.write(tmp_path / "snd.pcap"), point="snd"))
     assert found is not None
     assert set(found.size.tolist()) == {4 * 576 + 140}
+
+
+def test_of_a_segment_that_is_divided_the_part_that_is_sent_again_was_lost(tmp_path: Path) -> None:
+    """The second of four packets is; and all of a segment behind it, which is one packet."""
+    said = Conversation(scale=3)
+    said.handshake(0, 40, mss=1000)
+    seq = 1
+    for at in range(40):
+        said.data(100 + 20 * at, seq, 4000, ident=3 + 4 * at)
+        seq += 4000
+        said.ack(145 + 20 * at, seq)
+    said.packets.sort(key=lambda packet: packet[0])
+    said.data(1000, seq, 4000, ident=163)
+    said.data(1001, seq + 4000, 1000, ident=167)
+    for at in range(3):
+        said.ack(1042 + at, seq + 1000)
+    said.data(1046, seq + 1000, 1000, ident=168)
+    said.data(1047, seq + 4000, 1000, ident=169)
+    said.ack(1090, seq + 5000)
+    found = bottleneck(mt.read(said.write(tmp_path / "snd.pcap"), point="snd"))
+    assert found is not None
+    assert found.again[-4:].tolist() == [0.25, 1.0, 0.0, 0.0]
+    assert not found.again[:-4].any()

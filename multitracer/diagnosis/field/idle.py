@@ -103,7 +103,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
         phases = _joined(longer_than(found.idle, found.packet_ns), stalls)
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, 0, by_queue=False)
     rate = path.rate_bps / 8
-    carried = found.size * np.where(found.again, 1.0 - path.overflow_share, 1.0)
+    carried = found.size * (1.0 - path.overflow_share * found.again)
     # One transfer's path is the link's; ACKs show later when it stands still.
     alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
     later_ns = found.delay_ns - found.packet_ns if alone else 0
@@ -111,7 +111,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     still = intervals(stalls if alone else ())
     middle = empty_queue(found, carried, rate, still)
     least = empty_queue(found, found.size, rate * SLOWER, still)
-    most = empty_queue(found, np.where(found.again, 0.0, found.size), rate * path.faster, still)
+    most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
     phases = _joined(phases[overlap(phases, least) > 0], stalls)

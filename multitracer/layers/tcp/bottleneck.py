@@ -7,6 +7,7 @@ Packets pass it one after the other. One that was handed over at `t` and came ou
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.layers.packet_size import segment_bytes
 from multitracer.layers.tcp import flow_batch
@@ -21,7 +22,7 @@ from multitracer.layers.tcp.flow_batch import (
     valid_acks,
 )
 from multitracer.layers.tcp.losses import arrivals_ns
-from multitracer.layers.tcp.transit import data_spans, near_sender, sent_later
+from multitracer.layers.tcp.transit import data_spans, near_sender, part_sent_later
 from multitracer.model.arrays.intervals import (
     Intervals,
     covered,
@@ -69,7 +70,7 @@ class Passage:
     size : array
         Bytes of the IP packets.
     again : array
-        Whether the same bytes are handed over once more later: this copy was lost, as a rule.
+        Part of its bytes that is handed over once more later: that copy was lost, as a rule.
     basis : str
         "arrivals" (both captures) or "ACKs" (only the sender's): then the way back is part of the delay.
     """
@@ -77,7 +78,7 @@ class Passage:
     in_ns: Times
     out_ns: Times
     size: Times
-    again: Flags
+    again: npt.NDArray[np.float64]
     basis: str
 
 
@@ -115,7 +116,7 @@ class Bottleneck:
     span: Intervals
     in_ns: Times
     size: Times
-    again: Flags
+    again: npt.NDArray[np.float64]
     basis: str
 
 
@@ -126,9 +127,10 @@ def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
     data = data.where((data.sizes >= _FEW)[data.of])
     if not len(data):
         return []
-    size = _on_the_wire(data, segment_bytes(connections, source)[data.of])
+    full = segment_bytes(connections, source)[data.of]
+    size = _on_the_wire(data, full)
     repeating = data.counted(data["duplicate"] > 0) > 0
-    again = sent_later(data) & repeating[data.of]
+    again = np.where(repeating[data.of], part_sent_later(data, full), 0.0)
     if m.rcv is not None and m.rcv != m.snd:
         # Damaged ones have passed it too.
         arrived = arrivals_ns(data, flows(m, connections, m.rcv))

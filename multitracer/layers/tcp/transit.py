@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import Flags as Flags, FlowBatch, GroupedSearch, Times as Times
@@ -252,10 +253,32 @@ def _advances(t_ns: Times, reached: Times) -> Delivery:
     return Delivery(t_ns[grew], high[grew])
 
 
-def sent_later(data: FlowBatch) -> Flags:
-    """Segments whose first byte is sent once more later, in the same flow."""
+def part_sent_later(data: FlowBatch, full: Times) -> npt.NDArray[np.float64]:
+    """Part of each segment that is sent once more later, in the same flow: 0 to 1.
+
+    All of one whose first byte is. Of those that the sender's interface divides, the bytes of retransmissions
+    into them: they are retransmitted in parts.
+
+    Parameters
+    ----------
+    data : FlowBatch
+    full : array of int64
+        Payload of a full segment, for each segment.
+    """
     first = GroupedSearch(data.count, data["seq"]).at(data.of, data["seq"])
-    return np.asarray(_next_copy_ns(first, data["t_ns"]) < np.iinfo(np.int64).max, dtype=np.bool_)
+    part = (_next_copy_ns(first, data["t_ns"]) < np.iinfo(np.int64).max).astype(np.float64)
+    copies, divided = np.flatnonzero(data["duplicate"] > 0), np.flatnonzero(data["length"] > full)
+    if not len(copies) or not len(divided):
+        return part
+    order = copies[np.lexsort((data["seq"][copies], data.of[copies]))]
+    known, length = (data.of[order], data["seq"][order]), data["length"][divided].astype(np.int64)
+    of, begins = data.of[divided], data["seq"][divided]
+    search = GroupedSearch(data.count, data["seq"], data["seq"] + data["length"])
+    low, high = (search.search(known, (of, place)) for place in (begins, begins + length))
+    bytes_before = np.append(0, np.cumsum(data["duplicate"][order].astype(np.int64)))
+    own = data["duplicate"][divided].astype(np.int64)
+    part[divided] = np.clip((bytes_before[high] - bytes_before[low] - own) / length, 0.0, 1.0)
+    return part
 
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:

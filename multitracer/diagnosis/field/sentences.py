@@ -251,7 +251,7 @@ def _standstill(group: Group) -> str:
     least = "at least " if longer else ""
     if all(flow.stalled_before for flow in group.flows):
         where = "the path before this capture, or the sender's host,"
-        seen = "no data arrived, then data with timestamps from the start of the silence"
+        seen = "no data arrived, then data that had waited, by its timestamps"
         if any(flow.stalled_by_order for flow in group.flows):
             seen = "more data was to be sent (no PSH) and none arrived, then many segments at once, in order"
     else:

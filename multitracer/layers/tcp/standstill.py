@@ -390,12 +390,18 @@ def _before(data: Table, base_ns: int) -> list[Standstill]:
     late = _lateness_ns(t_ns, data["ts_val"]) if len(candidates) else None
     if late is None:
         return []
-    ended = candidates[late[candidates + 1] - late[candidates] >= _STAMPED * silent[candidates]]
+    waited_ns = late[candidates + 1] - late[candidates]
+    whole = waited_ns >= _STAMPED * silent[candidates]
+    # What a timer sent during the silence had waited since then: for so long at least nothing moved.
+    begins_ns = np.where(whole, t_ns[candidates], t_ns[candidates + 1] - waited_ns)
     return [
         Standstill(
-            int(t_ns[at]), int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]), TIMESTAMPS
+            begin_ns, int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]), TIMESTAMPS
         )
-        for at in ended.tolist()
+        for at, begin_ns, waited in zip(
+            candidates.tolist(), begins_ns.tolist(), waited_ns.tolist(), strict=True
+        )
+        if waited > least_ns
     ]
 
 

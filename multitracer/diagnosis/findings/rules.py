@@ -202,9 +202,9 @@ RULES = {
         f"nothing in flight arrived at either end for {STILL_NS / 1e6:g} ms and more (a delay "
         f"spike). By both captures: before what limited the sender if it took {_percent(WORTH)} of the "
         "transfer. By one capture: no ACK came, and then one for data that had been in flight all the time; "
-        "or no data came, and then what its sender had stamped before or during that; or, without timestamps, what was to "
-        "be sent came at once and in order, and none of it was lost. Its time is taken from what the sender "
-        "seemed to wait for",
+        "or no data came, and then what its sender had stamped before or during that; or, without "
+        "timestamps, what was to be sent came at once and in order, and none of it was lost. Its time is "
+        "taken from what the sender seemed to wait for",
         "departures and arrivals in both captures, without a log of the link; by one capture, ACKs and "
         "retransmissions, timestamps (RFC 7323, section 5.4), or PSH and IP identifications (RFC 9293, "
         f"section 3.9.1.2; RFC 6864); {_CHAIN}",

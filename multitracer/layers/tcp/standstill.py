@@ -376,7 +376,7 @@ def _retransmissions(data: Table, ends: Times, needless: Sequence[int]) -> Table
 
 
 def _before(data: Table, base_ns: int) -> list[Standstill]:
-    """Silences of the data that ended with a segment which its sender had stamped when they began.
+    """Silences of the data that ended with a segment which its sender had stamped before or during them.
 
     A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.layers.packet_size import segment_bytes
 from multitracer.layers.tcp import flow_batch
 from multitracer.layers.tcp.flow_batch import (
     Flags,
@@ -22,6 +21,7 @@ from multitracer.layers.tcp.flow_batch import (
     valid_acks,
 )
 from multitracer.layers.tcp.losses import arrivals_ns
+from multitracer.layers.tcp.segment_size import segment_bytes
 from multitracer.layers.tcp.transit import data_spans, near_sender, part_sent_later
 from multitracer.model.arrays.intervals import (
     Intervals,

@@ -35,7 +35,7 @@ _STAMPED = 0.8
 """Part of a silence that what ends it must have waited, by the clock of its sender."""
 _LEAST_TICKS = 100
 _ROUNDS = 2
-"""A sender without timestamps that is silent for so many RTTs after it has heard of all its data waits for no
+"""A sender without timestamps that is silent for so many RTTs after the ACK of all its data waits for no
 ACK; nor does any that is silent for one more."""
 _AT_ONCE = 3
 """So many segments come within an RTT behind that, as they had been held up."""
@@ -409,7 +409,7 @@ def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     """Silences of data without timestamps of which more was to be sent, and then came at once.
 
     More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
-    it; its sender had heard of all before it. A timer would have sent again what had arrived; identifications
+    it; all before it was acknowledged. A timer would have sent again what had arrived; identifications
     in sequence show that nothing was lost. What comes at once may come out of order.
     """
     t_ns, length = data["t_ns"], data["length"]
@@ -425,9 +425,9 @@ def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
         last_ack = int(acks["t_ns"].searchsorted(begin_ns + round_ns)) - 1
         if last_ack < 0 or int(edges[last_ack]) - int(ends[at]) < 2 * unit:
             continue
-        heard_ns = max(int(acks["t_ns"][last_ack]), begin_ns)
-        heard = int(acks["ack"][last_ack]) >= int(ends[at]) - unit and end_ns - heard_ns > least_ns
-        if not heard and end_ns - begin_ns <= (_ROUNDS + 1) * round_ns:
+        acked_ns = max(int(acks["t_ns"][last_ack]), begin_ns)
+        known = int(acks["ack"][last_ack]) >= int(ends[at]) - unit and end_ns - acked_ns > least_ns
+        if not known and end_ns - begin_ns <= (_ROUNDS + 1) * round_ns:
             continue
         if _goes_on(data, at, int(ends[at]), end_ns + round_ns, unit):
             record = int(data["record"][at + 1])

@@ -137,7 +137,7 @@ impl Series {
     /// The rate, bytes a second, that most bins share, or else that a fifth of them exceed; `None` if there are too few.
     pub fn fast_rate(&self) -> Option<f64> {
         let (series, bytes) = self.in_bins_of(0)?;
-        let usual = plateau(&bytes).or_else(|| series.passed_plateau(&bytes));
+        let usual = plateau_alone(&bytes).or_else(|| series.passed_plateau(&bytes));
         let usual = usual.unwrap_or(bytes[bytes.len() * 4 / 5] as f64);
         Some(usual * 1e9 / series.width_ns())
     }
@@ -145,7 +145,7 @@ impl Series {
     /// The same of what passed here: where ACKs come in clumps, data shows the rate.
     fn passed_plateau(&self, arrived: &[u64]) -> Option<f64> {
         let passed = self.sorted(|bin| bin.passed);
-        plateau(&passed).map(|usual| usual * carried(sum(arrived), sum(&passed)))
+        plateau_alone(&passed).map(|usual| usual * carried(sum(arrived), sum(&passed)))
     }
 
     /// How long a link of that rate, bytes a second, was full: the time of bins as wide as a round trip, or wider, through which it
@@ -207,17 +207,27 @@ const NEAR: f64 = 1.0 / 16.0;
 
 /// What the bins hold that are alike, if these are most of all: a link at its rate. A shaper that saved tokens in a pause,
 /// and a host that stood still, fill a few bins far more than that.
-pub(super) fn plateau(sorted: &[u64]) -> Option<f64> {
+fn alike(sorted: &[u64]) -> Option<&[u64]> {
     let until = |low: u64| sorted.partition_point(|&bytes| bytes as f64 <= low as f64 * (1.0 + ALIKE));
     let held = |&from: &usize| until(sorted[from]) - from;
     let best = (0..sorted.len()).max_by_key(held)?;
     let alike = &sorted[best..until(sorted[best])];
-    // Bins that a link was idle for a moment of are among them: near the median, a packet more or less is what is left.
+    (2 * alike.len() > sorted.len() && sum(alike) > 0.0).then_some(alike)
+}
+
+/// The mean of these.
+pub(super) fn plateau(sorted: &[u64]) -> Option<f64> {
+    alike(sorted).map(|alike| sum(alike) / alike.len() as f64)
+}
+
+/// The same of one connection alone. Bins that a link was idle for a moment of are among them: near the median, a packet more or
+/// less is what is left.
+fn plateau_alone(sorted: &[u64]) -> Option<f64> {
+    let alike = alike(sorted)?;
     let middle = alike[alike.len() / 2] as f64;
     let below = |bound: f64| alike.partition_point(|&bytes| (bytes as f64) < bound);
     let near = &alike[below(middle * (1.0 - NEAR))..below(middle * (1.0 + NEAR))];
-    let mean = || sum(near) / near.len() as f64;
-    (2 * alike.len() > sorted.len() && middle > 0.0).then(mean)
+    Some(sum(near) / near.len().max(1) as f64)
 }
 
 #[cfg(test)]

@@ -295,7 +295,8 @@ impl Gaps {
         // Several segments that a network interface divides may all have it.
         i64::from(self.length) <= unit
             && self.unpushed <= ALL / SHARED
-            && (sent >= WRITES || halves.beside_sender() && self.never_full(in_flight, unit))
+            && (sent >= WRITES
+                || self.unpushed == 0 && halves.beside_sender() && self.never_full(in_flight, unit))
             && halves.queued_ns() <= 2 * self.usual_ns + halves.base_ns() / 4
     }
 

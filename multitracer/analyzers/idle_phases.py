@@ -80,10 +80,11 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     if estimate is None:
         return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
     phases = estimate.phases
-    stalled = [(begin, over, estimate.later_ns, conn) for begin, over, conn in standstills(m, entries)]
+    stalled = standstills(m, entries)
     # A queue that is served is empty until the next data reaches it; what came out had been sent before.
     slot_ns = 0 if estimate.by_queue else estimate.found.packet_ns
-    table = _table(m, None, slot_ns, phases, [ESTIMATE] * len(phases), results, stalled)
+    known = [ESTIMATE] * len(phases)
+    table = _table(m, None, slot_ns, phases, known, results, stalled, estimate.later_ns)
     summary = {
         "basis": ESTIMATE,
         "count": len(table),
@@ -103,18 +104,20 @@ def _table(
     idle: Intervals,
     evidence: list[str],
     results: Mapping[str, Result],
-    stalled: Sequence[tuple[int, int, int, int]] = (),
+    stalled: Sequence[tuple[int, int, int]] = (),
+    later_ns: int = 0,
 ) -> Table:
     """The phases with their causes.
 
     Each of `stalled` has the start and the end of a time in which what was in flight stalled, as ACKs show
-    it, how much later that is than at the link, and the number of its connection.
+    it (`later_ns` later than at the link), and the number of its connection.
     """
     states = [state for some in batches(m) for state in _states(m, some)] if len(idle) else []
     reasons = Reasons(m, slot_ns, states, results, idle[:, 0])
     rows = []
     for (start, end), known in zip(idle.tolist(), evidence, strict=True):
-        cause = _of_stalled_path(m, stalled, start, end) or cause_of(reasons, start, end)
+        cause = _of_stalled_path(m, stalled, start + later_ns, end + later_ns)
+        cause = cause or cause_of(reasons, start, end)
         frame = -1
         if path is not None:
             frame = int(np.searchsorted(path.first["t_ns"], start, side="right")) - 1
@@ -143,11 +146,11 @@ def _states(m: Timeline, some: list[Connection]) -> Iterator[SenderState]:
 
 
 def _of_stalled_path(
-    m: Timeline, stalled: Sequence[tuple[int, int, int, int]], start_ns: int, end_ns: int
+    m: Timeline, stalled: Sequence[tuple[int, int, int]], start_ns: int, end_ns: int
 ) -> Cause | None:
     """The cause of a phase throughout most of which a path stood still; None if none did."""
-    for begin_ns, over_ns, later_ns, conn in stalled:
-        both_ns = min(end_ns, over_ns - later_ns) - max(start_ns, begin_ns - later_ns)
+    for begin_ns, over_ns, conn in stalled:
+        both_ns = min(end_ns, over_ns) - max(start_ns, begin_ns)
         if both_ns >= _STALLED * (end_ns - start_ns):
             span = f"from {m.seconds(begin_ns):.3f} s to {m.seconds(over_ns):.3f} s"
             return Cause("stalled_path", f"what was in flight stalled {span}", conn)

@@ -97,9 +97,9 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     path = offered(m, entries)
     if exceeds_full_link(8 * found.rate, path.rate_bps):
         return None
+    stalls = [(start, end) for start, end, _ in standstills(m, entries)]
     if path.rate_bps is None or found.basis == "arrivals":
         middle_ns, least_ns, most_ns = idle_ns(found)
-        stalls = [(start, end) for start, end, _ in standstills(m, entries)]
         phases = _joined(longer_than(found.idle, found.packet_ns), stalls)
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, 0, by_queue=False)
     rate = path.rate_bps / 8
@@ -107,7 +107,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     # One transfer's path is the link's; ACKs show later when it stands still.
     alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
     later_ns = found.delay_ns - found.packet_ns if alone else 0
-    stalls = [(start - later_ns, end - later_ns) for start, end, _ in standstills(m, entries)]
+    stalls = [(start - later_ns, end - later_ns) for start, end in stalls]
     still = intervals(stalls if alone else ())
     middle = empty_queue(found, carried, rate, still)
     least = empty_queue(found, found.size, rate * SLOWER, still)

@@ -105,7 +105,12 @@ def window_used(flow: Flow, closed_s: float = 0.0) -> float | None:
 
 def _used_at_best(flow: Flow) -> float:
     """Part of the largest window that would be in flight on average with the base RTT throughout."""
-    return flow.unique_bytes / flow.busy_s * (flow.base_rtt_ms or 0.0) / 1e3 / flow.max_window_bytes
+    return _at_once_bytes(flow) / flow.max_window_bytes
+
+
+def _at_once_bytes(flow: Flow) -> float:
+    """What is in flight on average with the base RTT throughout."""
+    return flow.unique_bytes / max(flow.busy_s, 1e-9) * (flow.base_rtt_ms or 0.0) / 1e3
 
 
 def window_fills_link(flow: Flow) -> bool:
@@ -120,7 +125,7 @@ def window_fills_link(flow: Flow) -> bool:
         return True
     if flow.rate_bps is None or flow.base_rtt_ms is None or _busy(flow) < FILLED:
         return False
-    if _acked_whole(flow) or acked_when_read(flow):
+    if _acked_by_reads(flow):
         return False
     held = flow.max_window_bytes >= MORE * flow.rate_bps / 8 * flow.base_rtt_ms / 1e3
     return held and (window_used(flow) or 0.0) >= EMPTIED
@@ -180,8 +185,7 @@ def _may_lie_unread(flow: Flow) -> bool:
     """Whether much of the window may have been data that the application had not read."""
     if _closed_for_long(flow) or reader_of(flow) not in (SMALL, None):
         return True
-    at_once = flow.unique_bytes / max(flow.busy_s, 1e-9) * (flow.base_rtt_ms or 0.0) / 1e3
-    return at_once * FAR_BELOW < flow.max_window_bytes
+    return _at_once_bytes(flow) * FAR_BELOW < flow.max_window_bytes
 
 
 def _acked_whole(flow: Flow) -> bool:
@@ -190,6 +194,11 @@ def _acked_whole(flow: Flow) -> bool:
     What a link delivers one by one is acknowledged every second segment (RFC 5681, section 4.2).
     """
     return flow.acks > 0 and flow.unique_bytes / flow.acks >= WHOLE * flow.max_window_bytes > 0
+
+
+def _acked_by_reads(flow: Flow) -> bool:
+    """Whether it shows in the ACKs that they waited for the application to read."""
+    return _acked_whole(flow) or acked_when_read(flow)
 
 
 def acked_when_read(flow: Flow) -> bool:

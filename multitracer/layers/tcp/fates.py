@@ -23,6 +23,7 @@ from multitracer.layers.tcp.flow_batch import (
     payload,
     valid_acks,
 )
+from multitracer.layers.tcp.segment_size import agreed_bytes
 from multitracer.model.arrays.unique import sorted_difference, sorted_unique
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
@@ -267,8 +268,7 @@ def _packet_sizes(
         summary = connection.summaries[source]
         forward, reverse = summary["forward"], summary["reverse"]
         if forward["mss"] and reverse["mss"] and summary["handshake"]:
-            stamped = forward["timestamps"] and reverse["timestamps"]
-            sizes[at] = min(int(forward["mss"]), int(reverse["mss"])) - (12 if stamped else 0)
+            sizes[at] = agreed_bytes(summary)
     return np.maximum(sizes, 1)
 
 

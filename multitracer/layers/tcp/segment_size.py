@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +28,24 @@ def segment_bytes(connections: Sequence[Connection], source: int | None) -> npt.
     array of int64
         One or more byte each.
     """
+    usual = PACKET_BYTES - HEADERS_BYTES + TIMESTAMPS_BYTES
     found = []
     for connection in connections:
         summary = connection.summaries.get(-1 if source is None else source, {})
-        sides = [summary.get(name) or {} for name in ("forward", "reverse")]
-        offered = [int(side.get("mss") or 0) for side in sides]
-        stamped = all(side.get("timestamps") for side in sides)
-        known = min(offered) if min(offered) > 0 else PACKET_BYTES - HEADERS_BYTES + TIMESTAMPS_BYTES
-        found.append(max(known - (TIMESTAMPS_BYTES if stamped else 0), 1))
+        found.append(agreed_bytes(summary, usual))
     return np.asarray(found, dtype=np.int64)
+
+
+def agreed_bytes(summary: Mapping[str, Any], usual: int = 0) -> int:
+    """Payload of a full segment by the smaller MSS of both SYNs, less the option of timestamps.
+
+    Parameters
+    ----------
+    summary : mapping
+        The tracker's, of one connection in one capture.
+    usual : int
+        The MSS where a SYN offers none.
+    """
+    sides = [summary.get(name) or {} for name in ("forward", "reverse")]
+    mss = min(int(side.get("mss") or 0) for side in sides) or usual
+    return max(mss - (TIMESTAMPS_BYTES if all(side.get("timestamps") for side in sides) else 0), 1)

@@ -63,9 +63,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
             return Result("utilization", inconclusive=why_no_bottleneck(m) or _NO_RATE)
         estimate["flagged"] = estimate["value"] <= FLAG_AT
         if answered(results, "idle_phases"):
-            busy_s = estimate["span_s"] - estimate["idle_s"]
-            shares = estimate["idle_share"], estimate["duplicate_share"]
-            estimate["causes"] = _causes(results, *shares, busy_s)
+            span_s = estimate["span_s"]
+            estimate["causes"] = _causes(results, span_s, estimate["idle_s"], estimate["duplicate_share"])
         return Result("utilization", estimate)
     span = data_spans(m)
     held = results["flow_control"].tables["flow_control"]
@@ -98,7 +97,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "sent_bytes": sent,
         "duplicate_bytes": duplicate,
         "carried_twice_bytes": carried_twice,
-        "causes": _causes(results, idle / available, duplicate_share, (available - idle) / 1e9),
+        "causes": _causes(results, available / 1e9, idle / 1e9, duplicate_share),
         "estimate": estimate,
     }
     return Result("utilization", summary)
@@ -239,19 +238,20 @@ def _bytes(connections: Result) -> tuple[int, int]:
 
 
 def _causes(
-    results: Mapping[str, Result], idle_share: float, duplicate_share: float, busy_s: float
+    results: Mapping[str, Result], available_s: float, idle_s: float, duplicate_share: float
 ) -> list[dict[str, Any]]:
     """What the utilization was lost to, largest first: shares of the available time and of the bytes sent.
 
-    Each in seconds too: of idle time, or of the link's work on bytes that it had carried before.
+    Each in seconds too: of idle time, or of the link's work on bytes that it had carried before. Phases that
+    are too short to tell apart have no cause: an estimate of the idle time may be more than all that have.
     """
     causes = results["idle_phases"].summary["causes"]
     found = [
-        {"cause": name, "kind": "idle", "share": round(idle_share * entry["share"], 6), "s": entry["s"]}
+        {"cause": name, "kind": "idle", "share": round(entry["s"] / available_s, 6), "s": entry["s"]}
         for name, entry in causes.items()
     ]
     if duplicate_share > 0:
-        lost_s = round(busy_s * duplicate_share, 6)
+        lost_s = round((available_s - idle_s) * duplicate_share, 6)
         found.append(
             {"cause": "duplicates", "kind": "bytes", "share": round(duplicate_share, 6), "s": lost_s}
         )

@@ -19,7 +19,7 @@ from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
 from multitracer.output.rtt import idle_before_s, known_point
 from multitracer.output.unanswered import by_reason, unanswered
-from multitracer.output.used import idle_share, nearly_all
+from multitracer.output.used import idle_share, nearly_all, unplaced_s
 
 Object = Mapping[str, Any]
 
@@ -322,6 +322,9 @@ def _utilization(console: Console, contract: Object) -> None:
                 words.duration(sum(lengths)),
                 words.duration(max(lengths)),
             )
+        about, left_s = unplaced_s(found, sum(map(sum, causes.values())))
+        if left_s:
+            table.add_row("(too short to tell apart)", "", f"{about}{words.duration(left_s)}", "")
         console.print(table)
 
 

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
-from multitracer.output.losses import loss_bounds, may_be_again, needless_prefix, proven_upstream
+from multitracer.output.losses import loss_bounds, may_be_again, needless_prefix, proven_upstream, says_little
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -265,14 +265,16 @@ def losses(connection: Object, both: Object | None = None) -> str:
         Of the same direction, what captures of both ends show: that is counted, the rest is inferred.
     """
     bounds, arrived = loss_bounds(connection), connection.get("arrivals") or {}
+    needless = connection.get("needless_retransmissions") or 0
+    downstream = 0 if says_little(needless, connection["retransmissions"]["total"]) else bounds.downstream
     parts = [f"at least {bounds.upstream:,} upstream of this capture" if bounds.upstream else ""]
     if both is not None:
         number = both["data_lost"]
         parts.append(f"{count(number, 'segment')} between both captures" if number else "")
     else:
-        parts.append(f"at most {bounds.downstream:,} downstream of this capture" if bounds.downstream else "")
+        parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
     text = ", ".join(part for part in parts if part)
-    if needless := connection.get("needless_retransmissions"):
+    if needless:
         certain = both is not None or connection["point"] == "rcv"
         least = needless_prefix(certain=certain, divided=bounds.divided)
         text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"

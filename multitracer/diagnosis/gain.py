@@ -22,7 +22,8 @@ from typing import Any
 from multitracer.model.frozen import frozen
 
 DEFINITION = (
-    "a cost is how much sooner the transfer would have been complete without the cause; all costs together "
+    "a cost is how much sooner the transfer would have been complete without the cause and what followed from "
+    "it; all costs together "
     "are no more than the loss: the time of the transfer less the time that the link needs for its bytes"
 )
 """Stands in the output."""
@@ -82,7 +83,7 @@ class Claim:
         Seconds of which it is not known whether they were its own or another's.
     apart : bool
         Whether no other cause can have led to its time: without a loss an application would have paused, and
-        a receiver would have read slowly, all the same.
+        a receiver would have read slowly, all the same. No more time than that is surely its own.
     """
 
     s: float = 0.0
@@ -132,7 +133,9 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
         cost_s = claim.s * fixed + claim.shared_s * part + (claimed * more if claim.follows else 0.0)
         # Without it, what others share may go as well: it may have led to them.
         others_s = own - claim.s + apart - (claim.shared_s if claim.apart else 0.0)
-        most_s = claimed + claim.open_s if not claim.follows else loss.high_s - others_s
+        most_s = loss.high_s - others_s if claim.follows else claimed + claim.open_s
+        if claim.apart:
+            most_s = min(most_s, claimed + claim.open_s)
         high_s = max(min(most_s, loss.high_s), cost_s)
         surely = claim.s * fixed if claim.certain else 0.0
         rest = loss.low_s - (own + shared - claimed) - opening_s if claim.certain else 0.0

@@ -10,6 +10,7 @@ from multitracer.model.quantities import count
 
 _TIMESTAMPS_BYTES = 12
 _FULL = 0.5
+_VAGUE = 0.2
 
 
 @frozen
@@ -103,6 +104,19 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
         return upstream
     full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
     return upstream if full >= _FULL else 0
+
+
+def says_little(needless: int, again: int) -> bool:
+    """Whether an upper bound of what was lost says little: much of what was retransmitted was needless.
+
+    What was needless may have been lost in its turn, so that the bound contains it.
+
+    Parameters
+    ----------
+    needless, again : int
+        Needless retransmissions, and all.
+    """
+    return needless > _VAGUE * again
 
 
 def may_be_again(possible: int) -> str:

@@ -20,6 +20,9 @@ RESOLVED = 0.25
 SAID = 0.005
 """An idle time of less than this part is no lower bound of any."""
 
+UNPLACED = 0.02
+"""From this part of an idle time on, what is in none of its phases has a line of its own."""
+
 
 def nearly_all(found: Mapping[str, Any]) -> bool | None:
     """Whether TCP used nearly all of the link's capacity; None if the estimate does not show it.
@@ -52,3 +55,19 @@ def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
     if low < max((1 - RESOLVED) * share, SAID):
         return "at most ", high
     return ("about ", share) if high <= (1 + RESOLVED) * share else ("at least ", low)
+
+
+def unplaced_s(found: Mapping[str, Any], phases_s: float) -> tuple[str, float]:
+    """Seconds of an idle time that are in none of its phases, behind "", "about ", ...; 0 if they are few.
+
+    Parameters
+    ----------
+    found : mapping
+        ``utilization`` (docs/json.md).
+    phases_s : float
+        What all phases come to.
+    """
+    about, share = idle_share(found)
+    idle_s = share * float(found["span_s"])
+    left_s = idle_s - phases_s
+    return about, left_s if left_s > UNPLACED * idle_s else 0.0

@@ -114,7 +114,9 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
-    phases = _joined(phases[overlap(phases, least) > 0], stalls)
+    # Behind the last data nothing waits that a slower link would still have to carry for long.
+    shown = (overlap(phases, least) > 0) | np.isin(phases[:, 1], found.span[:, 1])
+    phases = _joined(phases[shown], stalls)
     middle_ns = total(middle)
     bounds = min(total(least), middle_ns), max(total(most), middle_ns)
     return Idle(found.span, phases, middle_ns, *bounds, found, rate, later_ns, by_queue=True)

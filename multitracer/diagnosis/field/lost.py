@@ -7,7 +7,7 @@ from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, were
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration
-from multitracer.output.losses import may_be_again, needless_prefix
+from multitracer.output.losses import may_be_again, needless_prefix, says_little
 
 LEAST_ACKS = 3
 
@@ -22,9 +22,6 @@ FILLED = 0.1
 
 SILENT = 0.25
 """From this part of its time on it is said that nothing was sent in it, where no timer shows."""
-
-VAGUE = 0.2
-"""From this part of needless retransmissions on, no upper bound of what was lost is said."""
 
 
 def losses(flows: tuple[Flow, ...]) -> str:
@@ -47,8 +44,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
         return f"{percent(lost / sent)} of the segments were lost ({lost:,} {of}){needless}"
     least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
     most = sum(flow.most_downstream for flow in flows)
-    # What was needless may have been lost, too: the bound says little where much of it was.
-    vague = sum(flow.needless for flow in flows) > VAGUE * again
+    vague = says_little(sum(flow.needless for flow in flows), again)
     if not all(flow.complete for flow in flows) or (vague and not least):
         if not again:
             return "nothing was retransmitted"
@@ -56,8 +52,9 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not least:
         return f"at most {percent(most / sent)} of the segments were lost ({most:,} {of}){needless}"
     said = f"at least {percent(least / sent)} of the segments were lost"
-    if not most:
-        return f"{said} ({least:,} {of}){needless}"
+    if not most or vague:
+        before = " before this capture" if most else ""
+        return f"{said}{before} ({least:,} {of}){needless}"
     return f"{said} before this capture ({least:,} {of}), at most {most:,} after it{needless}"
 
 

@@ -299,6 +299,14 @@ impl Gaps {
         1.0 - (network + recovery) / all_ns.max(1.0)
     }
 
+    /// Part of the time that the application took, or the receiver's window: not the network, nor a timer.
+    pub fn held_share(&self) -> f64 {
+        let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
+        let held =
+            [Wait::Application, Wait::Drain, Wait::Window].map(|wait| self.spent_ns[wait as usize] as f64);
+        held.iter().sum::<f64>() / all_ns.max(1.0)
+    }
+
     /// TSecr of the last data segment.
     pub fn last_echo(&self) -> Option<u32> {
         self.stamped.then_some(self.last_ecr)

@@ -51,6 +51,8 @@ const DUPLICATES: u32 = 3;
 /// Segments that no window is limited to for long, and what other reasons to wait may take of the time.
 const THIN: f64 = 3.0;
 const OTHERWISE: f64 = 0.1;
+/// A pause in which all had arrived may be a stalled path's, if it took no more than that.
+const HELD: f64 = 0.25;
 /// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
 const OUTGROWN: (f64, f64) = (40.0, 6.0);
 /// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
@@ -216,12 +218,14 @@ impl Path {
     /// The same of a part of the time, of one alone, where no round trip shows a queue, and nothing but the network took time.
     /// Data has to come evenly at that rate.
     fn kept_link(&self) -> Option<Link> {
-        if !self.queue_unseen() || self.beside() || !self.of_network() {
+        if !self.queue_unseen() || self.beside() || self.gaps.held_share() >= HELD {
             return None;
         }
         let base_ns = self.halves.base_ns() as f64;
-        steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))
-            .filter(|link| self.is_usual(link.bytes_per_s as f64))
+        let link = steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))?;
+        let rate = link.bytes_per_s as f64;
+        let few = || self.in_flight(rate).is_some_and(|segments| segments < THIN);
+        (self.of_network() && self.is_usual(rate) || few()).then_some(link)
     }
 
     /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.

@@ -4,6 +4,7 @@
 use super::series::{Series, carried, sum};
 use super::{Link, trains};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Bins that are looked at, at least.
 pub(super) const FEW: usize = 10;
@@ -34,6 +35,8 @@ const LEAST_GROWTH: f64 = 0.5;
 const STRAIGHT: f64 = 0.02;
 const NEARLY: f64 = 0.85;
 const BENT: f64 = 2.5;
+/// Part of its rate that a link brings at least while it is full.
+const FULL: f64 = 0.85;
 
 /// The link that this one fills alone with packets of so many bytes, by its rate; `None` if that changes.
 pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
@@ -75,18 +78,20 @@ pub(super) fn kept_rate(
         if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
             continue;
         }
-        let run = longest_run(&bytes, packet);
-        let rate = sum(run) / run.len().max(1) as f64 * 1e9 / width_ns;
+        let place = straight_run(&bytes, packet);
+        let (before, run, behind) = (&bytes[..place.start], &bytes[place.clone()], &bytes[place.end..]);
+        let each = sum(run) / run.len().max(1) as f64;
+        let rate = each * 1e9 / width_ns;
         let rounds = run.len() as f64 * width_ns / base_ns.max(1.0);
         let growth = LEAST_GROWTH * rounds / in_flight(rate * part)?.max(1.0);
         // What a rate that grows by so much evenly brings by half of the time lacks so much of half of all.
         let bend = growth / (8.0 + 4.0 * growth) * sum(run);
         if bend >= BENT * tolerance(run, packet) && !exceeded(series, (rate * part) as u64, packet) {
-            let link = Link {
-                bytes_per_s: rate as u64,
-                full_permille: (run.len() * 1000 / bytes.len()) as u32,
-                fair: false,
-            };
+            // Before the path stalled, or a loss, and behind that, it may have been as full.
+            let full = run.len() + as_full(before, each, packet) + as_full(behind, each, packet);
+            let came = bytes.iter().filter(|&&bytes| bytes as f64 > packet).count().max(full);
+            let link =
+                Link { bytes_per_s: rate as u64, full_permille: (full * 1000 / came) as u32, fair: false };
             return Some(link.of(part));
         }
     }
@@ -98,19 +103,29 @@ pub(super) fn tolerance(run: &[u64], packet: f64) -> f64 {
     (STRAIGHT * sum(run)).max(3.0 * packet)
 }
 
-/// The most bins on end in which bytes came along a straight line; empty if these are few.
-fn longest_run(bytes: &[u64], packet: f64) -> &[u64] {
-    let mut best: &[u64] = &[];
+/// The bins on end that hold the most bytes and in which these came along a straight line; empty if they are few.
+fn straight_run(bytes: &[u64], packet: f64) -> Range<usize> {
+    let (mut best, mut most) = (0..0, 0);
     for from in 0..bytes.len() {
-        let least = from + best.len().max(FEW - 1) + 1;
-        for until in (least..=bytes.len()).rev() {
-            if is_straight(&bytes[from..until], packet) {
-                best = &bytes[from..until];
+        let mut held: u64 = bytes[from..].iter().sum();
+        for until in (from + FEW..=bytes.len()).rev() {
+            if held <= most {
                 break;
             }
+            if is_straight(&bytes[from..until], packet) {
+                (best, most) = (from..until, held);
+                break;
+            }
+            held -= bytes[until - 1];
         }
     }
     best
+}
+
+/// How many bins hold about as much as a link brings in each, but for a packet.
+fn as_full(bytes: &[u64], carried: f64, packet: f64) -> usize {
+    let within = (1.0 - FULL) * carried + packet;
+    bytes.iter().filter(|&&bytes| (bytes as f64 - carried).abs() <= within).count()
 }
 
 /// Whether nearly always as much had come as at one rate; a host that stands still, and goes on, is no other rate.
@@ -283,6 +298,17 @@ mod tests {
         assert_eq!(kept(&faster, 0.5), None);
     }
 
+    /// A path that stalls for longer than the link was full before, and after that: the rate is the link's, and what came came at it.
+    #[test]
+    fn a_stall_is_no_rate() {
+        let mut bytes = vec![11_680; 60];
+        bytes[20..46].fill(0);
+        let link =
+            kept_rate(&series(&bytes), 1460.0, 1e7, |rate| Some(rate * 1e-2 / 1460.0)).expect("one rate");
+        assert!((11_680.0 / (1u64 << 20) as f64 * 1e9 / link.bytes_per_s as f64 - 1.0).abs() < 0.01);
+        assert_eq!(link.full_permille, 1000);
+    }
+
     /// A host that stands still for two bins, and then takes what waited, changes no rate.
     #[test]
     fn a_rate_is_kept_through_a_pause_that_is_made_up_for() {
@@ -293,18 +319,18 @@ mod tests {
         let link =
             kept_rate(&series(&bytes), 1500.0, 5e5, |rate| Some(rate * 0.5e-3 / 1500.0)).expect("one rate");
         assert_eq!(link.full_permille, 1000);
-        assert!(longest_run(&[12_000; 9], 1500.0).is_empty());
+        assert!(straight_run(&[12_000; 9], 1500.0).is_empty());
     }
 
     proptest! {
         /// What is found of any bins is straight, and of the whole of straight ones nothing is left out.
         #[test]
         fn runs(bytes in prop::collection::vec(0u64..40_000, 0..40), even in 12_000u64..40_000) {
-            let run = longest_run(&bytes, 1500.0);
-            prop_assert!(run.is_empty() || run.len() >= FEW && is_straight(run, 1500.0));
+            let run = straight_run(&bytes, 1500.0);
+            prop_assert!(run.is_empty() || run.len() >= FEW && is_straight(&bytes[run], 1500.0));
             let straight: Vec<u64> = bytes.iter().map(|&bytes| even + bytes % 1500).collect();
             let whole = if straight.len() < FEW { 0 } else { straight.len() };
-            prop_assert_eq!(longest_run(&straight, 1500.0).len(), whole);
+            prop_assert_eq!(straight_run(&straight, 1500.0).len(), whole);
         }
     }
 }

@@ -304,7 +304,7 @@ mod tests {
         let mut bytes = vec![11_680; 60];
         bytes[20..46].fill(0);
         let link =
-            kept_rate(&series(&bytes), 1460.0, 1e7, |rate| Some(rate * 1e-2 / 1460.0)).expect("one rate");
+            kept_rate(&series(&bytes), 1460.0, 1e5, |rate| Some(rate * 1e-4 / 1460.0)).expect("one rate");
         assert!((11_680.0 / (1u64 << 20) as f64 * 1e9 / link.bytes_per_s as f64 - 1.0).abs() < 0.01);
         assert_eq!(link.full_permille, 1000);
     }

@@ -860,7 +860,7 @@ def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
     shares = {"bandwidth": 0.9, "loss_recovery": 0.1}
     (said, *_) = sentences([entry(0, **shares, lost=(5, 0), full=0.9, rate=1e7, again={"fast": 5})])
     assert said.kind == "bottleneck"
-    assert said.text.endswith("; loss recovery took 2.00 s")
+    assert said.text.endswith("; loss recovery left the link less than full for 2.00 s")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def window_used(flow: Flow, closed_s: float = 0.0) -> float | None:
     Where only the base RTT is known, at least so much was. Without `closed_s` in which it was closed.
     """
     rtt_ms = flow.base_rtt_ms if flow.rtt_ms is None else flow.rtt_ms
-    open_s = flow.busy_s - closed_s
+    open_s = _moving_s(flow) - closed_s
     if rtt_ms is None or not flow.max_window_bytes or open_s <= 0:
         return None
     return flow.unique_bytes / open_s * rtt_ms / 1e3 / flow.max_window_bytes
@@ -110,7 +110,12 @@ def _used_at_best(flow: Flow) -> float:
 
 def _at_once_bytes(flow: Flow) -> float:
     """What is in flight on average with the base RTT throughout."""
-    return flow.unique_bytes / max(flow.busy_s, 1e-9) * (flow.base_rtt_ms or 0.0) / 1e3
+    return flow.unique_bytes / max(_moving_s(flow), 1e-9) * (flow.base_rtt_ms or 0.0) / 1e3
+
+
+def _moving_s(flow: Flow) -> float:
+    """Seconds with data in flight in which its path did not stall."""
+    return flow.busy_s - flow.stalled_s
 
 
 def window_fills_link(flow: Flow) -> bool:
@@ -132,8 +137,13 @@ def window_fills_link(flow: Flow) -> bool:
 
 
 def _busy(flow: Flow) -> float:
-    """Part of the time with data in flight in which the link was full, or that it needed for the payload."""
-    return max(flow.full_share or 0.0, flow.needed_s / flow.busy_s if flow.busy_s > 0 else 0.0)
+    """Part of the time with data in flight in which the link was full, or that it needed for what was sent.
+
+    Without the time in which the path stalled.
+    """
+    moving_s = _moving_s(flow)
+    needed_s = flow.needed_s * flow.sent / max(flow.sent - flow.retransmissions, 1)
+    return max(flow.full_share or 0.0, needed_s / moving_s if moving_s > 0 else 0.0)
 
 
 def paced_by_reader(flow: Flow) -> bool:

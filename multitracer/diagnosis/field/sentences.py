@@ -20,7 +20,7 @@ from multitracer.diagnosis.field.receivers import (
     common_reader,
     full_beside_window_s,
 )
-from multitracer.diagnosis.field.turns import turn_words
+from multitracer.diagnosis.field.turns import turn_words, turns_of_path
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
 
@@ -48,7 +48,8 @@ def _recovery(group: Group) -> str:
     recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
     if group.kind not in FULL_LINK or recovery_s < SAID_S:
         return ""
-    return f"; loss recovery took {duration(recovery_s)}{', summed' if len(group.flows) > 1 else ''}"
+    summed = ", summed" if len(group.flows) > 1 else ""
+    return f"; loss recovery left the link less than full for {duration(recovery_s)}{summed}"
 
 
 def _local_drop(group: Group) -> str:
@@ -180,6 +181,11 @@ def _application(group: Group) -> str:
         return (
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
             f"{of_all(group)}, and {kept}"
+        )
+    if turns and turns_of_path(group.flows[0], group.seconds):
+        return (
+            f"limited by requests that wait for responses: TCP had nothing to send for {time_of(group)}"
+            f"{of_all(group)}, most of it RTTs of the path{turns}"
         )
     return (
         f"limited by the application: it gave TCP nothing to send for {time_of(group)}{of_all(group)}{turns}"

@@ -71,6 +71,21 @@ def turns_of(flow: Flow) -> Turns | None:
     )
 
 
+def turns_of_path(flow: Flow, seconds: float) -> bool:
+    """Whether the RTTs between requests and responses took more of so much time than both ends did.
+
+    Parameters
+    ----------
+    flow : Flow
+    seconds : float
+        In which nothing was there to send.
+    """
+    turns = turns_of(flow)
+    return (
+        turns is not None and 2 * turns.paths_s > seconds and turns.paths_s > turns.client_s + turns.server_s
+    )
+
+
 def turn_words(flow: Flow) -> str:
     """``; 15 requests, one at a time: ...``; empty without them."""
     turns = turns_of(flow)

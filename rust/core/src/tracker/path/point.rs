@@ -143,7 +143,8 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     match evidence.hops {
         [Some(0), Some(1..)] if !beyond_sender => votes.push((Point::Sender, 2)),
         [Some(1..), Some(0)] if !beyond_receiver => votes.push((Point::Receiver, 2)),
-        [Some(1..), Some(1..)] => votes.push((Point::Middle, 2)),
+        // Routers lie between this and the one end, and the other does not answer as soon as a host does.
+        [Some(1..), Some(_)] | [Some(_), Some(1..)] => votes.push((Point::Middle, 2)),
         _ => {}
     }
     if (beyond_receiver && beyond_sender) || lost_behind && evidence.hops[0] != Some(0) {

@@ -45,9 +45,7 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
         The sentences whose costs are printed.
     """
     took = duration(loss["transfer_s"])
-    text = (
-        f"how much sooner the transfer of {took} would have ended without the cause and what followed from it"
-    )
+    text = f"how much sooner the transfer of {took} would have ended without the cause and what followed it"
     priced = [sentence for sentence in said if sentence["cost_s"] >= SAID_S]
     if len(priced) < 2:
         return f"{text}."

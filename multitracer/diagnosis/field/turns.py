@@ -81,9 +81,7 @@ def turns_of_path(flow: Flow, seconds: float) -> bool:
         In which nothing was there to send.
     """
     turns = turns_of(flow)
-    return (
-        turns is not None and 2 * turns.paths_s > seconds and turns.paths_s > turns.client_s + turns.server_s
-    )
+    return turns is not None and turns.paths_s > max(seconds / 2, turns.client_s + turns.server_s)
 
 
 def turn_words(flow: Flow) -> str:

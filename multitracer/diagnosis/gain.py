@@ -23,8 +23,8 @@ from multitracer.model.frozen import frozen
 
 DEFINITION = (
     "a cost is how much sooner the transfer would have been complete without the cause and what followed it; "
-    "all costs together are no more than the loss: the time of the transfer less the time that the link needs "
-    "for its bytes"
+    "all costs together are no more than the loss: the time of the transfer less the time that the link "
+    "needs for its bytes"
 )
 """Stands in the output."""
 

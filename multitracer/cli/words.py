@@ -77,6 +77,10 @@ def rate(bits_per_s: float | None) -> str:
     return f"{quantities.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
 
 
+BROKEN_OFF_S = 1.0
+"""Of a connection that goes on for longer than this without an ACK of what it sent, it is said."""
+
+
 def rates(found: Object) -> str:
     """Throughput and goodput of a connection, and the time by which both are divided."""
     sent, delivered = (rate(found[f"{key}_bps"]) for key in ("throughput", "goodput"))
@@ -87,7 +91,17 @@ def rates(found: Object) -> str:
         return text
     if found["packets"]["data"] == 1:
         return f"unknown: one segment, acknowledged {duration(found['data_s'])} later"
-    return f"{text} of payload, over {duration(found['data_s'])} from the first data segment to the last ACK"
+    over = f"over {duration(found['data_s'])} from the first data segment to the last ACK"
+    rest_s = found["end"] - found["start"] - found["data_s"] - _handshake_s(found)
+    if found["bytes"]["acked"] < found["bytes"]["unique"] and rest_s > max(found["data_s"], BROKEN_OFF_S):
+        over += f" of new data; none was acknowledged in the {duration(rest_s)} after that"
+    return f"{text} of payload, {over}"
+
+
+def _handshake_s(found: Object) -> float:
+    """Seconds of a connection before its data."""
+    limits = found.get("limits") or {}
+    return float(limits.get("handshake") or 0.0) * float(limits.get("seconds") or 0.0)
 
 
 def size(count_bytes: int) -> str:
@@ -149,7 +163,8 @@ def _may_be(possible: int) -> str:
 def _some_missing(connection: Object) -> bool:
     """Whether retransmissions may have been made that the capture does not show."""
     lost = not has_all_sent(connection) and bool(proven_upstream(connection))
-    return lost or _possible(connection) > 0
+    refused = (connection.get("losses") or {}).get("refused") and connection["retransmissions"]["total"]
+    return lost or _possible(connection) > 0 or bool(refused)
 
 
 def verdicts(counts: Object) -> str:

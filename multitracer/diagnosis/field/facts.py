@@ -372,7 +372,7 @@ class Flow:
     @property
     def some_missing(self) -> bool:
         """Whether retransmissions may be missing here: each count of them is a lower bound then."""
-        return bool(self.upstream or self.possible)
+        return bool(self.upstream or self.possible or self.refused)
 
     @property
     def sent(self) -> int:

@@ -118,7 +118,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     shown = (overlap(phases, least) > 0) | np.isin(phases[:, 1], found.span[:, 1])
     phases = _joined(phases[shown], stalls)
     middle_ns = total(middle)
-    # What was lost in front of the capture may have been lost behind the link, which carried it in these times.
+    # What was lost in front of the capture may have been lost behind the link, which carried it then.
     lost = sum(flow.upstream or 0 for flow in path.flows if flow.point != "snd" or flow.guessed)
     least_ns = max(total(least) - round(lost * packet_ns), 0)
     bounds = min(least_ns, middle_ns), max(total(most), middle_ns)

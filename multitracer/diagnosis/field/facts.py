@@ -32,6 +32,8 @@ LAST_ACK = "wait for the last ACK"
 """What is after the last data segment, unless the link is full."""
 NAGLE = "Nagle's algorithm"
 """What held the ends of requests or responses until all before them was acknowledged."""
+OPENING = "slow start"
+"""What the congestion window took before the first loss, no longer than slow start lasts."""
 
 _IN_A_STANDSTILL = (
     "unknown",
@@ -40,6 +42,7 @@ _IN_A_STANDSTILL = (
     LAST_ACK,
     "bandwidth",
     "receiver_window",
+    OPENING,
     NAGLE,
     "application",
 )
@@ -310,6 +313,11 @@ class Flow:
         # All data was sent: no window held anything back.
         spent[LAST_ACK] = min(self.after_data_s, spent["congestion_window"])
         spent["congestion_window"] -= spent[LAST_ACK]
+        # What a path kept waiting once the receiver's window was full began behind slow start.
+        behind = spent["receiver_window"] > spent["bandwidth"]
+        opening_s = min(self.before_loss_s, self.slow_start_s) if behind else 0.0
+        spent[OPENING] = min(opening_s, spent["congestion_window"])
+        spent["congestion_window"] -= spent[OPENING]
         spent[NAGLE] = min(self.nagle_s, spent["application"])
         spent["application"] -= spent[NAGLE]
         if not (self.retransmissions or self.lost or self.before_data_s or self.refused):
@@ -321,6 +329,7 @@ class Flow:
             taken_s = min(spent[name], left_s)
             spent[name] -= taken_s
             left_s -= taken_s
+        spent["congestion_window"] += spent.pop(OPENING)
         return spent
 
     @property

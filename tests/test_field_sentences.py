@@ -793,6 +793,24 @@ def test_what_kept_a_receiver_s_window_small(facts: Any, words: str) -> None:
     assert said.text.startswith(f"limited by {words}"), said.text
 
 
+def test_most_of_the_time_between_requests_may_be_the_path_s() -> None:
+    """Ten RTTs of 1 s, and 2 or 12 s in which the client thinks; or most of the time is neither."""
+    asked = {
+        "requests": 11,
+        "count": 11,
+        "client_sends_data": False,
+        "request_wait_s": 12.0,
+        "response_wait_s": 0.0,
+        **dict.fromkeys(("requests_held", "requests_held_s", "responses_held", "responses_held_s"), 0),
+    }
+    rtt = {"toward_receiver": {"min_ms": 1000.0}, "toward_sender": {"min_ms": 0.0}}
+    for seconds, think_s, path in ((12.0, 2.0, True), (25.0, 2.0, False), (20.0, 12.0, False)):
+        waits = asked | {"request_wait_s": 10.0 + think_s}
+        (said, *_) = sentences([entry(0, seconds, application=1.0, exchanges=waits, rtt=rtt)])
+        assert ("requests that wait for responses" in said.text) is path, said.text
+        assert ("most of it RTTs of the path" in said.text) is path
+
+
 def test_a_small_window_says_what_it_allows() -> None:
     (said, *_) = sentences([entry(0, unique=6_240_000, **SMALL_WINDOW)])
     assert "(at most 65,535 bytes in each RTT of 210 ms)" in said.text

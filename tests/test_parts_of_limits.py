@@ -271,6 +271,21 @@ def test_a_stall_is_no_recovery_in_which_the_window_was_full(stalled_s: float, s
     assert ("receiver window full during recovery: 14%" in limits_line(one)) is said
 
 
+def test_a_stall_behind_slow_start_takes_no_time_of_it() -> None:
+    """2 s of slow start, then a full window, and a stall of 3 s; that of a full link may be anywhere."""
+    stalls = [{"length_s": 3.0, "silence_s": 3.0, "upstream": False}]
+    parts = {"congestion_window_before_loss": 0.1}
+    slow = {"base": 500.0, "queue": (10.0, 10.0), "standstills": stalls, "parts": parts}
+    window = flow(entry(receiver_window=0.9, congestion_window=0.1, **slow))
+    link = flow(entry(bandwidth=0.9, congestion_window=0.1, **slow))
+    assert isinstance(window, Flow)
+    assert isinstance(link, Flow)
+    assert window.waits_s["congestion_window"] == pytest.approx(2.0)
+    assert window.waits_s["receiver_window"] == pytest.approx(15.0)
+    assert link.waits_s["congestion_window"] == 0.0
+    assert link.waits_s["bandwidth"] == pytest.approx(17.0)
+
+
 def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
     """Requests of fourteen segments, in pairs 5 ms apart, as BBR sends them after the first."""
     said = Conversation(timestamps=True)

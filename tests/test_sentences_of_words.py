@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from multitracer.cli import words
 from multitracer.diagnosis.findings.finding import MOST_WORDS, in_sentences
+from multitracer.output.losses import says_little
+from multitracer.output.used import unplaced_s
 
 _CLAUSE = st.lists(st.sampled_from(["a", "word", "(b; c)", "3"]), min_size=1, max_size=30).map(" ".join)
 
@@ -49,6 +52,36 @@ def test_timeouts_are_as_many_as_their_retransmissions() -> None:
 def test_one_segment_has_no_rate() -> None:
     one = {"throughput_bps": 45e6, "goodput_bps": 45e6, "data_s": 40e-6, "packets": {"data": 1}}
     assert words.rates(one) == "unknown: one segment, acknowledged 40 us later"
+
+
+def test_a_transfer_that_broke_off_has_no_rate_of_all_its_time() -> None:
+    one = {
+        "throughput_bps": 5e6,
+        "goodput_bps": 4.9e6,
+        "data_s": 0.157,
+        "packets": {"data": 198},
+        "bytes": {"unique": 100_232, "acked": 95_944},
+        "start": 0.0,
+        "end": 27.615,
+        "limits": {"handshake": 0.0, "seconds": 27.6},
+    }
+    ended = "over 157 ms from the first data segment to the last ACK"
+    assert words.rates(one).endswith(f"{ended} of new data; none was acknowledged in the 27.46 s after that")
+    assert words.rates(one | {"end": 0.8}).endswith(ended)
+    assert words.rates(one | {"bytes": {"unique": 95_944, "acked": 95_944}}).endswith(ended)
+
+
+def test_what_is_in_no_phase_has_a_line_of_its_own() -> None:
+    found = {"basis": "estimate from captures", "idle_share": 0.3, "span_s": 10.0, "idle_high": 0.32}
+    assert unplaced_s(found | {"idle_low": 0.28}, 2.5) == ("about ", pytest.approx(0.5))
+    assert unplaced_s(found | {"idle_low": 0.28}, 2.99) == ("about ", 0.0)
+    assert unplaced_s(found | {"idle_low": 0.1}, 2.5) == ("at most ", pytest.approx(0.7))
+
+
+def test_a_bound_of_losses_that_needless_retransmissions_are_in_is_not_shown() -> None:
+    assert not says_little(20, 100)
+    assert says_little(21, 100)
+    assert not says_little(0, 0)
 
 
 def test_the_wait_for_the_last_ack_is_no_fault_of_the_application() -> None:

@@ -255,6 +255,19 @@ mod tests {
         assert_eq!(judged(seldom), (Some(Point::Sender), Grade::Guess));
     }
 
+    /// Routers to the sender, and none to a receiver that does not answer as soon as a host does.
+    #[test]
+    fn an_end_behind_routers_is_not_here() {
+        let behind = Evidence {
+            hops: [Some(4), Some(0)],
+            halves_ns: [Some(8_000_000), Some(940_000)],
+            often: [true, true],
+            ..Evidence::default()
+        };
+        assert_ne!(judged(behind).0, Some(Point::Sender));
+        assert_eq!(judged(Evidence { often: [false, false], ..behind }).0, Some(Point::Receiver));
+    }
+
     #[test]
     fn what_is_lost_behind_a_capture_was_not_lost_behind_its_receiver() {
         let lossy = Evidence {

@@ -224,7 +224,8 @@ impl Path {
         let base_ns = self.halves.base_ns() as f64;
         let link = steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))?;
         let rate = link.bytes_per_s as f64;
-        let few = || self.in_flight(rate).is_some_and(|segments| segments < THIN);
+        let few =
+            || !self.trains.mostly_queued() && self.in_flight(rate).is_some_and(|segments| segments < THIN);
         (self.of_network() && self.is_usual(rate) || few()).then_some(link)
     }
 

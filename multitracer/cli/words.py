@@ -136,7 +136,8 @@ def retransmitted(connection: Object) -> str:
     if possible and not counts["total"]:
         return f"none for certain{_may_be(possible)}"
     found = causes(counts, seen=known_point(connection) == "snd")
-    return f"{'at least ' if _some_missing(connection) else ''}{found}{_unseen(counts)}{_may_be(possible)}"
+    least = "at least " if counts["total"] and _some_missing(connection) else ""
+    return f"{least}{found}{_unseen(counts)}{_may_be(possible)}"
 
 
 def _unseen(counts: Object) -> str:
@@ -163,8 +164,9 @@ def _may_be(possible: int) -> str:
 def _some_missing(connection: Object) -> bool:
     """Whether retransmissions may have been made that the capture does not show."""
     lost = not has_all_sent(connection) and bool(proven_upstream(connection))
-    refused = (connection.get("losses") or {}).get("refused") and connection["retransmissions"]["total"]
-    return lost or _possible(connection) > 0 or bool(refused)
+    refused = (connection.get("losses") or {}).get("refused") or 0
+    again = connection["retransmissions"].get("total") or 0
+    return lost or _possible(connection) > 0 or (refused > 0 and again > 0)
 
 
 def verdicts(counts: Object) -> str:

@@ -49,6 +49,9 @@ def _recovery(group: Group) -> str:
     if group.kind not in FULL_LINK or recovery_s < SAID_S:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""
+    # Others fill a link that one leaves to them.
+    if any(flow.shared or flow.link_known for flow in group.flows):
+        return f"; loss recovery took {duration(recovery_s)} of their time{summed}"
     return f"; loss recovery left the link less than full for {duration(recovery_s)}{summed}"
 
 

@@ -184,7 +184,7 @@ impl Limits {
         }
         let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
         let Spent { network_ns, rest_ns, lost, .. } = spent;
-        let (filled_ns, before_loss_ns) =
+        let (window_ns, before_loss_ns) =
             if lost { (path.gaps.filled_ns(), path.gaps.before_loss_ns()) } else { (0, i64::MAX) };
         let shared = link.map_or(0.0, Link::full_share);
         let at = |wait: Wait| spent.at(wait) as f64;
@@ -212,7 +212,6 @@ impl Limits {
         let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
         let by_trains = full > shared;
         let full = full.max(shared);
-        self.window_in_recovery_ns = filled_ns as f64;
         self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
@@ -279,6 +278,8 @@ impl Limits {
         add(Limit::Application, at(Wait::Drain) * (1.0 - full_behind) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));
         add(Limit::Unknown, at(Wait::Unknown));
+        // What the link was full in is no recovery's.
+        self.window_in_recovery_ns = (window_ns as f64).min(self.ns[Limit::LossRecovery as usize]);
         // Times of a file may go backwards.
         let missing = span_ns as f64 - self.ns.iter().sum::<f64>();
         self.ns[Limit::Unknown as usize] += missing.max(0.0);

@@ -182,8 +182,11 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     // An end that has not been seen to answer at once, however seldom it did, may be behind a bridge: a sender answers an ACK
     // sooner than a receiver data, whose ACK it may delay.
     let slow = |half: usize, most_ns: i64| evidence.halves_ns[half].is_some_and(|ns| ns > most_ns);
+    // So may one whose answers were not measured, unless only its host sends such packets.
+    let untimed =
+        |half: usize| evidence.halves_ns[half].is_none() && kinds == 1 && !evidence.offloaded[half ^ 1];
     let doubtful = match best {
-        Point::Sender => slow(1, OWN_NS),
+        Point::Sender => slow(1, OWN_NS) || untimed(1),
         Point::Receiver => slow(0, HOST_NS),
         Point::Middle => false,
     };

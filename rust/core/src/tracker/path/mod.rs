@@ -224,9 +224,12 @@ impl Path {
         let base_ns = self.halves.base_ns() as f64;
         let link = steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))?;
         let rate = link.bytes_per_s as f64;
-        let few =
-            || !self.trains.mostly_queued() && self.in_flight(rate).is_some_and(|segments| segments < THIN);
-        (self.of_network() && self.is_usual(rate) || few()).then_some(link)
+        if self.of_network() {
+            return self.is_usual(rate).then_some(link);
+        }
+        // Else the path may have stalled: no window of three segments stays that small.
+        let few = self.in_flight(rate).is_some_and(|segments| segments < THIN);
+        (few && !self.trains.mostly_queued()).then_some(link)
     }
 
     /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.

@@ -35,6 +35,8 @@ const LEAST_GROWTH: f64 = 0.5;
 const STRAIGHT: f64 = 0.02;
 const NEARLY: f64 = 0.85;
 const BENT: f64 = 2.5;
+/// A path of which this part of the bins, one in so many, is empty stalled.
+const STALLED: usize = 5;
 /// Part of its rate that a link brings at least while it is full.
 const FULL: f64 = 0.85;
 
@@ -78,7 +80,8 @@ pub(super) fn kept_rate(
         if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
             continue;
         }
-        let place = straight_run(&bytes, packet);
+        let stalled = STALLED * empty(&bytes, packet) >= bytes.len();
+        let place = straight_run(&bytes, packet, stalled);
         let (before, run, behind) = (&bytes[..place.start], &bytes[place.clone()], &bytes[place.end..]);
         let each = sum(run) / run.len().max(1) as f64;
         let rate = each * 1e9 / width_ns;
@@ -87,11 +90,15 @@ pub(super) fn kept_rate(
         // What a rate that grows by so much evenly brings by half of the time lacks so much of half of all.
         let bend = growth / (8.0 + 4.0 * growth) * sum(run);
         if bend >= BENT * tolerance(run, packet) && !exceeded(series, (rate * part) as u64, packet) {
-            // Before the path stalled, or a loss, and behind that, it may have been as full.
-            let full = run.len() + as_full(before, each, packet) + as_full(behind, each, packet);
-            let came = bytes.iter().filter(|&&bytes| bytes as f64 > packet).count().max(full);
-            let link =
-                Link { bytes_per_s: rate as u64, full_permille: (full * 1000 / came) as u32, fair: false };
+            // Where it stalled, it may have been as full before that, and behind it.
+            let beside = as_full(before, each, packet) + as_full(behind, each, packet);
+            let full = run.len() + if stalled { beside } else { 0 };
+            let came = bytes.len() - if stalled { empty(&bytes, packet) } else { 0 };
+            let link = Link {
+                bytes_per_s: rate as u64,
+                full_permille: (full * 1000 / came.max(full)) as u32,
+                fair: false,
+            };
             return Some(link.of(part));
         }
     }
@@ -103,11 +110,13 @@ pub(super) fn tolerance(run: &[u64], packet: f64) -> f64 {
     (STRAIGHT * sum(run)).max(3.0 * packet)
 }
 
-/// The bins on end that hold the most bytes and in which these came along a straight line; empty if they are few.
-fn straight_run(bytes: &[u64], packet: f64) -> Range<usize> {
+/// The most bins on end in which bytes came along a straight line, or, of a path that stalled, those that hold the most bytes; empty
+/// if they are few.
+fn straight_run(bytes: &[u64], packet: f64, stalled: bool) -> Range<usize> {
+    let weight = |bytes: u64| if stalled { bytes } else { 1 };
     let (mut best, mut most) = (0..0, 0);
     for from in 0..bytes.len() {
-        let mut held: u64 = bytes[from..].iter().sum();
+        let mut held: u64 = bytes[from..].iter().map(|&bytes| weight(bytes)).sum();
         for until in (from + FEW..=bytes.len()).rev() {
             if held <= most {
                 break;
@@ -116,10 +125,15 @@ fn straight_run(bytes: &[u64], packet: f64) -> Range<usize> {
                 (best, most) = (from..until, held);
                 break;
             }
-            held -= bytes[until - 1];
+            held -= weight(bytes[until - 1]);
         }
     }
     best
+}
+
+/// How many bins hold no more than a packet.
+fn empty(bytes: &[u64], packet: f64) -> usize {
+    bytes.iter().filter(|&&bytes| bytes as f64 <= packet).count()
 }
 
 /// How many bins hold about as much as a link brings in each, but for a packet.
@@ -319,18 +333,18 @@ mod tests {
         let link =
             kept_rate(&series(&bytes), 1500.0, 5e5, |rate| Some(rate * 0.5e-3 / 1500.0)).expect("one rate");
         assert_eq!(link.full_permille, 1000);
-        assert!(straight_run(&[12_000; 9], 1500.0).is_empty());
+        assert!(straight_run(&[12_000; 9], 1500.0, false).is_empty());
     }
 
     proptest! {
         /// What is found of any bins is straight, and of the whole of straight ones nothing is left out.
         #[test]
         fn runs(bytes in prop::collection::vec(0u64..40_000, 0..40), even in 12_000u64..40_000) {
-            let run = straight_run(&bytes, 1500.0);
+            let run = straight_run(&bytes, 1500.0, false);
             prop_assert!(run.is_empty() || run.len() >= FEW && is_straight(&bytes[run], 1500.0));
             let straight: Vec<u64> = bytes.iter().map(|&bytes| even + bytes % 1500).collect();
             let whole = if straight.len() < FEW { 0 } else { straight.len() };
-            prop_assert_eq!(straight_run(&straight, 1500.0).len(), whole);
+            prop_assert_eq!(straight_run(&straight, 1500.0, false).len(), whole);
         }
     }
 }

@@ -76,6 +76,9 @@ def test_what_is_in_no_phase_has_a_line_of_its_own() -> None:
     assert unplaced_s(found | {"idle_low": 0.28}, 2.5) == ("about ", pytest.approx(0.5))
     assert unplaced_s(found | {"idle_low": 0.28}, 2.99) == ("about ", 0.0)
     assert unplaced_s(found | {"idle_low": 0.1}, 2.5) == ("at most ", pytest.approx(0.7))
+    # By a log of the link it was idle for 0.3 of the 8 s in which it could carry data, all of it in phases.
+    logged = {"basis": "link log", "idle_share": 0.3, "span_s": 10.0, "available_s": 8.0, "idle_s": 2.4}
+    assert unplaced_s(logged, 2.4) == ("", 0.0)
 
 
 def test_a_bound_of_losses_that_needless_retransmissions_are_in_is_not_shown() -> None:

@@ -68,6 +68,7 @@ def unplaced_s(found: Mapping[str, Any], phases_s: float) -> tuple[str, float]:
         What all phases come to.
     """
     about, share = idle_share(found)
-    idle_s = share * float(found["span_s"])
+    # Of the time that a log of the link has, every phase is known.
+    idle_s = share * float(found["span_s"]) if about else float(found["idle_s"])
     left_s = idle_s - phases_s
     return about, left_s if left_s > UNPLACED * idle_s else 0.0

@@ -293,18 +293,17 @@ impl Gaps {
 
     /// Part of the time that something else than the network took. Loss recovery that no silence interrupts is its time too.
     pub fn otherwise_share(&self) -> f64 {
-        let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
-        let [network, recovery] =
-            [Wait::Network, Wait::Recovery].map(|wait| self.spent_ns[wait as usize] as f64);
-        1.0 - (network + recovery) / all_ns.max(1.0)
+        1.0 - self.share_of(&[Wait::Network, Wait::Recovery])
     }
 
     /// Part of the time that the application took, or the receiver's window: not the network, nor a timer.
     pub fn held_share(&self) -> f64 {
+        self.share_of(&[Wait::Application, Wait::Drain, Wait::Window])
+    }
+
+    fn share_of(&self, waits: &[Wait]) -> f64 {
         let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
-        let held =
-            [Wait::Application, Wait::Drain, Wait::Window].map(|wait| self.spent_ns[wait as usize] as f64);
-        held.iter().sum::<f64>() / all_ns.max(1.0)
+        waits.iter().map(|&wait| self.spent_ns[wait as usize] as f64).sum::<f64>() / all_ns.max(1.0)
     }
 
     /// TSecr of the last data segment.

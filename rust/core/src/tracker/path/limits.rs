@@ -6,6 +6,7 @@ mod spent;
 use opening::{answered_by_data, opening_ns, unseen_flight_ns};
 use spent::Spent;
 
+use super::point::hops;
 use super::report::{full_link, mean_rate};
 use super::steady::MOST;
 use super::{Link, OTHERWISE, Path, full_segment};
@@ -212,7 +213,12 @@ impl Limits {
         let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
         let by_trains = full > shared;
         let full = full.max(shared);
-        self.window_paced_ns = (path.gaps.paced_ns() as f64).min(at(Wait::Window));
+        // Behind routers, an ACK that passes here may release what comes much later.
+        let (paced_ns, unprompted_ns) = match hops(sender) {
+            Some(1..) => (0, 0),
+            _ => (path.gaps.paced_ns(), path.gaps.unprompted_ns()),
+        };
+        self.window_paced_ns = (paced_ns as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
@@ -271,7 +277,7 @@ impl Limits {
             // The application's own clock may have taken a part of it.
             let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
             let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
-            self.unprompted_ns = path.gaps.unprompted_ns() as f64 * kept.min(1.0) * part.min(1.0 - full);
+            self.unprompted_ns = unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full);
         }
         add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);

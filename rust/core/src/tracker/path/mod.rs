@@ -215,7 +215,7 @@ impl Path {
             .or_else(|| self.kept_link())
     }
 
-    /// The same of a part of the time, of one alone, where no round trip shows a queue, and nothing but the network took time.
+    /// The same of a part of the time, of one alone, where no round trip shows a queue, and neither application nor window took much.
     /// Data has to come evenly at that rate.
     fn kept_link(&self) -> Option<Link> {
         if !self.queue_unseen() || self.beside() || self.gaps.held_share() >= HELD {

@@ -114,7 +114,7 @@ fn often(data: &Sender) -> [bool; 2] {
 }
 
 /// Routers that a packet passed, if it started with one of the usual values.
-fn hops(sender: &Sender) -> Option<u8> {
+pub(super) fn hops(sender: &Sender) -> Option<u8> {
     let ttl = sender.ttl;
     [64, 128, 255]
         .into_iter()
@@ -183,10 +183,9 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     // sooner than a receiver data, whose ACK it may delay.
     let slow = |half: usize, most_ns: i64| evidence.halves_ns[half].is_some_and(|ns| ns > most_ns);
     // So may one whose answers were not measured, unless only its host sends such packets.
-    let untimed =
-        |half: usize| evidence.halves_ns[half].is_none() && kinds == 1 && !evidence.offloaded[half ^ 1];
+    let untimed = evidence.halves_ns[1].is_none() && kinds == 1 && !evidence.offloaded[0];
     let doubtful = match best {
-        Point::Sender => slow(1, OWN_NS) || untimed(1),
+        Point::Sender => slow(1, OWN_NS) || untimed,
         Point::Receiver => slow(0, HOST_NS),
         Point::Middle => false,
     };

@@ -70,13 +70,7 @@ impl PathReport {
         let observation = Observation::of(connection, direction);
         let mut round_trip = round_trip(connection, direction, &observation);
         let link = full_link(connection, direction);
-        let mut limits = Limits::on(connection, direction, link);
-        // ACKs that reach the sender behind routers may release what passes here much later.
-        if let Some(limits) =
-            limits.as_mut().filter(|_| observation.evidence.hops[0].is_some_and(|hops| hops > 0))
-        {
-            (limits.unprompted_ns, limits.window_paced_ns) = (0.0, 0.0);
-        }
+        let limits = Limits::on(connection, direction, link);
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
             let sender = connection.senders_at(direction);
             bottleneck(path, link, &rtt, limits.as_ref(), (sender, carried_rate(connection, direction)))

@@ -80,7 +80,8 @@ pub(super) fn kept_rate(
         if sum(&bytes) / 4.0 < BENT * tolerance(&bytes, packet) {
             continue;
         }
-        let stalled = STALLED * empty(&bytes, packet) >= bytes.len();
+        let empty = bytes.iter().filter(|&&bytes| bytes as f64 <= packet).count();
+        let stalled = STALLED * empty >= bytes.len();
         let place = straight_run(&bytes, packet, stalled);
         let (before, run, behind) = (&bytes[..place.start], &bytes[place.clone()], &bytes[place.end..]);
         let each = sum(run) / run.len().max(1) as f64;
@@ -91,9 +92,11 @@ pub(super) fn kept_rate(
         let bend = growth / (8.0 + 4.0 * growth) * sum(run);
         if bend >= BENT * tolerance(run, packet) && !exceeded(series, (rate * part) as u64, packet) {
             // Where it stalled, it may have been as full before that, and behind it.
-            let beside = as_full(before, each, packet) + as_full(behind, each, packet);
-            let full = run.len() + if stalled { beside } else { 0 };
-            let came = bytes.len() - if stalled { empty(&bytes, packet) } else { 0 };
+            let (beside, empty) = match stalled {
+                true => (as_full(before, each, packet) + as_full(behind, each, packet), empty),
+                false => (0, 0),
+            };
+            let (full, came) = (run.len() + beside, bytes.len() - empty);
             let link = Link {
                 bytes_per_s: rate as u64,
                 full_permille: (full * 1000 / came.max(full)) as u32,
@@ -129,11 +132,6 @@ fn straight_run(bytes: &[u64], packet: f64, stalled: bool) -> Range<usize> {
         }
     }
     best
-}
-
-/// How many bins hold no more than a packet.
-fn empty(bytes: &[u64], packet: f64) -> usize {
-    bytes.iter().filter(|&&bytes| bytes as f64 <= packet).count()
 }
 
 /// How many bins hold about as much as a link brings in each, but for a packet.

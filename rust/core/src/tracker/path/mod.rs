@@ -53,6 +53,8 @@ const THIN: f64 = 3.0;
 const OTHERWISE: f64 = 0.1;
 /// A pause in which all had arrived may be a stalled path's, if it took no more than that.
 const HELD: f64 = 0.25;
+/// So many times the rate of a link is that of a host.
+const HOST: f64 = 2.0;
 /// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
 const OUTGROWN: (f64, f64) = (40.0, 6.0);
 /// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
@@ -286,8 +288,11 @@ impl Path {
 
     /// The rate that trains share, if it is a link's. Where no queue shows that, it may be that of a congestion window, which
     /// grows, or of a sender that paces itself, until it sends faster.
+    /// Where the time behind long segments shows a link, their packets come at the rate of a host.
     fn train_rate(&self) -> Option<f64> {
-        let rate = self.trains.constant_rate()?;
+        let of_host =
+            |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
+        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
         let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
     }

@@ -1,6 +1,7 @@
 //! A queue of the sender's own that takes segments of many packets (TSO), and sends each when the link has taken the one before:
 //! the time behind a segment is as long as the link needs for it, whatever its length. No round trip from here shows that queue,
-//! and no window: an application that writes as much each time keeps the same time, not the same rate.
+//! and no window: an application that writes as much each time keeps the same time, not the same rate. Where the host divides such
+//! a segment behind that queue, its packets follow each other at once.
 
 use super::Link;
 use crate::tracker::fields::{Fields, Walk, walk_over};
@@ -16,6 +17,8 @@ const MOST_BYTES: u32 = 65_536;
 /// ...and what follows within this is of the same segment, which the receiver's host divided (GRO); a link of 1.3 Gbit/s needs as long
 /// for half of the longest.
 const DIVIDED_NS: i64 = 200_000;
+/// An ACK releases fewer full segments, but in slow start.
+const SEGMENTS: i64 = 3;
 
 /// Segments longer than a full one, and the time behind them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +46,19 @@ impl Fields for Spacing {
 impl Spacing {
     /// Nothing is kept of whoever sends no such segments.
     pub fn any(&self) -> bool {
-        *self != Spacing::default()
+        Spacing { from: 0, ..*self } != Spacing::default()
+    }
+
+    /// A full segment ends at a byte, and the time until the next: it may be the last of a longer one that the host divided.
+    #[inline(always)]
+    pub fn behind_full(&mut self, (unit, end): (i64, i64), gap_ns: i64) {
+        if gap_ns > DIVIDED_NS {
+            let all = end.wrapping_sub(self.from);
+            if all >= SEGMENTS * unit && all <= i64::from(MOST_BYTES) {
+                self.behind((all as u32, end), gap_ns);
+            }
+            self.from = end;
+        }
     }
 
     /// A segment of so many bytes ends at a byte, and the time until the next.
@@ -117,6 +132,22 @@ mod tests {
         };
         let link = of((1..30).flat_map(parts)).expect("a link");
         assert!((link.bytes_per_s as f64 / 500_000.0 - 1.0).abs() < 0.01, "{link:?}");
+    }
+
+    /// Bursts of full segments, as a shaper sends what the host divides behind it; and the same behind single ones.
+    #[test]
+    fn bursts_that_the_sender_s_host_divided_are_segments() {
+        for (most, found) in [(20, true), (2, false)] {
+            let (mut spacing, mut end) = (Spacing::default(), 0);
+            for number in 1..40 {
+                let segments = 1 + number % most;
+                end += 1000 * segments;
+                spacing.behind_full((1000, end), segments * 2_000_000);
+            }
+            let link = spacing.link();
+            assert_eq!(link.is_some(), found);
+            assert!(link.is_none_or(|link| (link.bytes_per_s as f64 / 500_000.0 - 1.0).abs() < 0.01));
+        }
     }
 
     #[test]

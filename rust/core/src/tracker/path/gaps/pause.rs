@@ -56,6 +56,8 @@ impl Gaps {
         let gap_ns = (segment.t_ns - self.last_ns).max(0);
         if i64::from(self.last_length) > now.unit && now.unit > 0 {
             self.spacing.behind((self.last_length, self.high), gap_ns);
+        } else if i64::from(self.last_length) == now.unit {
+            self.spacing.behind_full((now.unit, self.high), gap_ns);
         }
         let waited = self.blame(segment, seq, gap_ns, now, (halves, trains));
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.

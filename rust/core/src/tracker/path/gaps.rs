@@ -115,12 +115,15 @@ impl Fields for Gaps {
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
         let mut spaced = spacing.any();
+        let mut since = high.wrapping_sub(spacing.from);
+        since.walk(walk);
         walk_answers(walk, [window_known, heard, &mut loss, &mut rest, &mut below, &mut spaced]);
         if spaced {
             walk_over!(walk: spacing);
         } else {
             *spacing = Spacing::default();
         }
+        spacing.from = high.wrapping_sub(since);
         if below {
             walk_over!(walk: last_length);
         } else {
@@ -152,7 +155,7 @@ impl Gaps {
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         self.known.begin(own.snd_una);
-        self.high = end;
+        (self.high, self.spacing.from) = (end, end);
         self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Spacing {
     varied: u32,
     before: u32,
     /// Where the first of those begins that follow each other at once.
-    from: i64,
+    pub from: i64,
     /// Bytes and time at that rate, and time of all.
     alike_bytes: u64,
     alike_ns: i64,
@@ -38,8 +38,9 @@ pub(super) struct Spacing {
 
 impl Fields for Spacing {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Spacing { votes, varied, before, from, alike_bytes, alike_ns, all_ns } = self;
-        walk_over!(walk: votes, varied, before, from, alike_bytes, alike_ns, all_ns);
+        // Where they begin is kept with what they follow.
+        let Spacing { votes, varied, before, from: _, alike_bytes, alike_ns, all_ns } = self;
+        walk_over!(walk: votes, varied, before, alike_bytes, alike_ns, all_ns);
     }
 }
 

@@ -45,11 +45,11 @@ impl Fields for Refused {
 
 impl Refused {
     /// A full segment with PSH comes after a pause, in order and alone, with the identification `id`, and so did the one
-    /// before, which is acknowledged. `silent_ns` is how long the sender knew that, and `rtt_ns` what the timeout has besides
-    /// its least. Whether a timer may have sent it.
-    pub fn pause(&mut self, id: u16, silent_ns: i64, rtt_ns: i64) -> bool {
+    /// before, which is acknowledged. `silent_ns` is how long the sender knew that, at least and at most, and `rtt_ns` what the
+    /// timeout has besides its least. Whether a timer may have sent it.
+    pub fn pause(&mut self, id: u16, silent_ns: (i64, i64), rtt_ns: i64) -> bool {
         let (least_ns, most_ns) = TIMEOUT_NS;
-        let timed = (least_ns..most_ns.saturating_add(rtt_ns)).contains(&silent_ns);
+        let timed = silent_ns.1 >= least_ns && silent_ns.0 < most_ns.saturating_add(rtt_ns);
         if timed && self.alone {
             self.runs += 1;
             let left_out = id.wrapping_sub(self.id).wrapping_sub(1);
@@ -81,7 +81,7 @@ mod tests {
     fn after(times: u16, step: u16, silent_ns: i64) -> Option<u64> {
         let mut refused = Refused::default();
         for at in 0..times {
-            refused.pause(at.wrapping_mul(step), silent_ns, 1_000_000);
+            refused.pause(at.wrapping_mul(step), (silent_ns - 20_000_000, silent_ns), 1_000_000);
         }
         refused.segments()
     }

@@ -259,7 +259,9 @@ impl Gaps {
             && full(i64::from(segment.length), segment.has(flags::PSH));
         if alone && let Some(at_ns) = received.drained_ns {
             let silent_ns = segment.t_ns - at_ns.max(self.last_ns);
-            self.refused.pause(segment.ip_id, silent_ns, halves.base_ns())
+            // A queue may have stood before this point whenever the way to the sender and back was measured.
+            let longest_ns = silent_ns.saturating_add(halves.near_ns()).min(segment.t_ns - self.last_ns);
+            self.refused.pause(segment.ip_id, (silent_ns, longest_ns), halves.base_ns())
         } else {
             self.refused.other();
             false

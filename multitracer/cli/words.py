@@ -10,7 +10,14 @@ from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
-from multitracer.output.losses import loss_bounds, may_be_again, needless_prefix, proven_upstream, says_little
+from multitracer.output.losses import (
+    has_all_sent as has_all_sent,
+    loss_bounds,
+    may_be_again,
+    needless_prefix,
+    says_little,
+    some_missing,
+)
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -57,11 +64,6 @@ def reset(counts: Object) -> str:
     """That a connection was reset, and what was still unacknowledged then."""
     left = counts["unique"] - counts["acked"]
     return f"reset by a RST{f', {left:,} bytes were never acknowledged' if left else ''}"
-
-
-def has_all_sent(connection: Object) -> bool:
-    """Whether the capture has all that the sender sent: it is next to it, and no first copy is missing."""
-    return connection["point"] == "snd" and not connection["retransmissions"].get("inferred")
 
 
 def ends(connection: Object) -> str:
@@ -136,7 +138,7 @@ def retransmitted(connection: Object) -> str:
     if possible and not counts["total"]:
         return f"none for certain{_may_be(possible)}"
     found = causes(counts, seen=known_point(connection) == "snd")
-    least = "at least " if counts["total"] and _some_missing(connection) else ""
+    least = "at least " if counts["total"] and some_missing(connection) else ""
     return f"{least}{found}{_unseen(counts)}{_may_be(possible)}"
 
 
@@ -161,14 +163,6 @@ def _may_be(possible: int) -> str:
     )
 
 
-def _some_missing(connection: Object) -> bool:
-    """Whether retransmissions may have been made that the capture does not show."""
-    lost = not has_all_sent(connection) and bool(proven_upstream(connection))
-    refused = (connection.get("losses") or {}).get("refused") or 0
-    again = connection["retransmissions"].get("total") or 0
-    return lost or _possible(connection) > 0 or (refused > 0 and again > 0)
-
-
 def verdicts(counts: Object) -> str:
     """Timeouts by verdict."""
     return _timeouts(counts["total"], "", _of_each_verdict(counts))
@@ -189,7 +183,7 @@ def timeouts(connection: Object) -> str:
     """
     if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
         return "unknown: only one direction was captured"
-    missing = _some_missing(connection)
+    missing = some_missing(connection)
     points = [known_point(connection)]
     possible = _possible(connection) > 0
     again = connection["retransmissions"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.layers.packet_size import TIMESTAMPS_BYTES
 from multitracer.model.frozen import frozen
 from multitracer.model.quantities import count
 
-_TIMESTAMPS_BYTES = 12
 _FULL = 0.5
 _VAGUE = 0.2
 
@@ -59,7 +59,7 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     """
     again, counts = entry["retransmissions"], entry["bytes"]
     upstream = proven_upstream(entry) or 0
-    segment_bytes = (entry.get("mss") or 0) - (_TIMESTAMPS_BYTES if entry.get("timestamps") else 0)
+    segment_bytes = (entry.get("mss") or 0) - (TIMESTAMPS_BYTES if entry.get("timestamps") else 0)
     data, unacked = entry["packets"]["data"], max(counts["unique"] - counts["acked"], 0)
     if segment_bytes > 0:
         # Captures on the sending host hold super-segments; the retransmissions are counted as on the wire.
@@ -79,6 +79,19 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = (0 if needless >= passed_again else max(passed_again - reported, 0)) + open_segments
     return LossBounds(upstream, min(behind, data), data + upstream, divided)
+
+
+def has_all_sent(entry: Mapping[str, Any]) -> bool:
+    """Whether the capture has all that the sender sent: it is next to it, and no first copy is missing."""
+    return entry["point"] == "snd" and not entry["retransmissions"].get("inferred")
+
+
+def some_missing(entry: Mapping[str, Any]) -> bool:
+    """Whether retransmissions may be missing here: each count of them is a lower bound then."""
+    lost = not has_all_sent(entry) and bool(proven_upstream(entry))
+    losses = entry.get("losses") or {}
+    refused = bool(losses.get("refused")) and bool(entry["retransmissions"].get("total"))
+    return lost or bool(losses.get("possible")) or refused
 
 
 def proven_upstream(entry: Mapping[str, Any]) -> int | None:

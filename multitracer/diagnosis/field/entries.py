@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, Object
 from multitracer.output.digest import LIMITS
-from multitracer.output.losses import loss_bounds, proven_upstream
+from multitracer.output.losses import loss_bounds, proven_upstream, some_missing
 from multitracer.output.rtt import (
     HOST_MS,
     base_at_most,
@@ -104,6 +104,7 @@ def flow(
         kernel_refused=None if kernel is None else kernel.refused,
         refused=losses.get("refused") or 0,
         possible=losses.get("possible") or 0,
+        some_missing=some_missing(entry),
         writes_bps=limits.get("writes_bps"),
         before_data_s=part_s("loss_recovery_before_data"),
         behind_s=part_s("application_behind"),

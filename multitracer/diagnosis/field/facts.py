@@ -149,6 +149,8 @@ class Flow:
         Segments that the sender's own queue refused, at least, by IP identifications left out.
     possible : int
         Segments in order that may be retransmissions (`losses.possible`).
+    some_missing : bool
+        Whether retransmissions may be missing here: each count of them is a lower bound then.
     writes_bps : float or None
         Rate at which the application wrote by its own clock, where its writes show one.
     behind_s : float
@@ -249,6 +251,7 @@ class Flow:
     syn_timeouts: int = 0
     refused: int = 0
     possible: int = 0
+    some_missing: bool = False
     writes_bps: float | None = None
     behind_s: float = 0.0
     acks_lost: int | None = None
@@ -377,11 +380,6 @@ class Flow:
         )
         corrupted = 0 if self.point == "snd" else self.corrupted
         return (self.upstream or 0) + (0 if needless else self.downstream or 0) + corrupted
-
-    @property
-    def some_missing(self) -> bool:
-        """Whether retransmissions may be missing here: each count of them is a lower bound then."""
-        return bool(self.upstream or self.possible or self.refused)
 
     @property
     def sent(self) -> int:

@@ -74,13 +74,14 @@ def test_a_link_that_its_data_alone_keeps_busier_was_full_for_at_least_that_time
     [
         ({}, "; at least 3 of at least 40 retransmissions were needless"),
         ({"sack": False}, "; at least 3 of at least 40 retransmissions were needless"),
-        ({"point": "rcv"}, "; 3 of at least 40 retransmissions were needless"),
-        ({"point": "rcv", "unseen": 2}, "; 3 of at least 42 retransmissions were needless"),
+        ({"point": "rcv"}, "; at least 3 of at least 40 retransmissions were needless"),
+        ({"point": "rcv", "unseen": 2}, "; at least 3 of at least 42 retransmissions were needless"),
+        ({"point": "rcv", "lost": (0, 40)}, "; 3 of 40 retransmissions were needless"),
         ({"lost": (0, 40), "point": "snd"}, "; at least 3 of 40 retransmissions were needless"),
     ],
 )
 def test_how_sure_a_number_of_needless_retransmissions_is(facts: dict[str, Any], said: str) -> None:
-    """Away from the receiver those are counted that an answer gives away."""
+    """Away from the receiver those are counted that an answer gives away, nowhere those lost before it."""
     usual = {**LOSSY, "point": "mid", "again": {"fast": 40}, "needless_retransmissions": 3}
     found, *_ = sentences([entry(**usual | facts)])
     assert said in found.text
@@ -652,6 +653,17 @@ def test_identifications_left_out_without_a_loss_show_a_queue_that_refuses(point
         "reached this capture); the smaller congestion window behind that held the transfer for "
         "18.0 of 20.0 s"
     )
+
+
+def test_a_queue_that_refuses_held_those_that_waited_for_its_timer_and_fills_no_link() -> None:
+    """Three of four waited for the timer of their refusals; a short one alone filled the link."""
+    late = {"losses": {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}}
+    waited = [entry(at, point="snd", loss_recovery=0.9, application=0.1, base=1.0) | late for at in range(3)]
+    short = entry(3, point="snd", bandwidth=0.9, application=0.1, full=0.95, base=1.0, seconds=1.0) | late
+    said, *_ = sentences([*waited, short])
+    assert said.kind == "local_drop"
+    assert "one segment at a time, held 3 connections for" in said.text
+    assert "full" not in said.text
 
 
 def test_the_wait_for_the_first_data_that_a_queue_let_pass_is_said() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from support_entries import entry
 
-from multitracer.cli import words
+from multitracer.cli import many, words
+from multitracer.cli.terminal import Console
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.output.rtt import shown_queue, usual_rtt
 
@@ -157,3 +159,16 @@ def test_a_median_of_few_is_that_outside_of_loss_recovery(share: float | None, s
     assert words.bottleneck(one).endswith(f"41 ms ({when})" if said else "41 ms")
     found, *_ = sentences([one])
     assert (f"; {when}) to a base RTT" in found.text) == said
+
+
+def test_the_table_cuts_no_number_and_no_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = []
+    for index in range(10, 13):
+        one = entry(index, congestion_window=0.9, goodput_bps=2.02e6)
+        one |= {key: _measured("rcv", 7.9)[key] for key in ("rtt", "rtt_ms")}
+        one["rtt"]["base_at_most"] = True
+        listed.append(one)
+    many._table(Console(width=80, file=sys.stdout), listed, range(3), "Most data", 3)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "kB" in line or "MB" in line]
+    assert len(lines) == 3
+    assert all("min at most 10.4 ms" in line and line.endswith("congestion window") for line in lines)

@@ -19,7 +19,7 @@ from multitracer.output.rtt import restrictions
 Object = Mapping[str, Any]
 
 GAP = 2  # blanks between columns
-LEAST = 16
+LEAST = 12
 """Letters of a connection's addresses, however narrow the terminal."""
 
 ENDS = {
@@ -112,7 +112,11 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
         max(len(cell) for cell in column)
         for column in zip([one.lstrip("#=") for one in headings], *rows, strict=True)
     ]
-    room = max(console.width - sum(wide) + wide[1] - GAP * len(wide), LEAST)
+    left = console.width - sum(wide) + wide[1] - GAP * len(wide)
+    room = max(left, LEAST)
+    if left < LEAST:
+        # A limit of two words takes two lines.
+        headings[-1] = headings[-1].lstrip("=")
     console.print()
     if len(title) > room:
         console.print(Text(title, "dim"))

@@ -286,7 +286,8 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
     text = ", ".join(part for part in parts if part)
     if needless:
-        certain = both is not None or connection["point"] == "rcv"
+        seen = connection["point"] == "rcv" and not some_missing(connection)
+        certain = both is not None or seen
         least = needless_prefix(certain=certain, divided=bounds.divided)
         text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
     others = [

@@ -144,8 +144,8 @@ def needless_prefix(*, certain: bool, divided: bool) -> str:
     Parameters
     ----------
     certain : bool
-        Whether the capture is the receiver's, or there is one of each end: all of them show there. Elsewhere
-        those that an answer gives away are counted.
+        Whether the capture is the receiver's and none was lost before it, or there is one of each end: all of
+        them show there. Elsewhere those that an answer gives away are counted.
     divided : bool
         Whether super-segments were captured: what is counted of them may be off by one.
 

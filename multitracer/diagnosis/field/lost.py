@@ -84,9 +84,11 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
         return ""
     if needless == again and not unseen:
         return ", needless" if again == 1 else ", all of them needless"
-    certain = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
+    missing = any(flow.some_missing for flow in flows)
+    seen = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
+    certain = seen and not missing
     least = needless_prefix(certain=certain, divided=any(flow.divided for flow in flows))
-    of = "at least " if any(flow.some_missing for flow in flows) else ""
+    of = "at least " if missing else ""
     return f"; {least}{needless:,} of {of}{count(again + unseen, 'retransmission')} {were(needless)} needless"
 
 
@@ -150,12 +152,13 @@ def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
 
 
 def acks(flows: tuple[Flow, ...]) -> str:
-    """``; 308 ACKs were lost before this capture and 935 reached it (by IP identifications)``."""
+    """``; at least 308 ACKs were lost before this capture and 935 reached it (by IP identifications)``."""
     known = [flow for flow in flows if flow.acks_lost is not None and flow.complete]
     lost, seen = sum(flow.acks_lost or 0 for flow in known), sum(flow.acks for flow in known)
     if lost < LEAST_ACKS or lost < LEAST_ACKS_SHARE * (lost + seen):
         return ""
-    return f"; {lost:,} ACKs were lost before this capture and {seen:,} reached it (by IP identifications)"
+    reached = f"{seen:,} reached it (by IP identifications)"
+    return f"; at least {lost:,} ACKs were lost before this capture and {reached}"
 
 
 def _recoveries(flows: tuple[Flow, ...]) -> str:

@@ -26,6 +26,8 @@ from multitracer.output.costs import SAID_S
 
 TIMED = 0.5
 """From this part of the time that a queue held on, the waits for a timer behind its refusals are said."""
+_FILLING = 0.5
+"""Connections that filled the link behind the queue are said if they took this part of the time of all."""
 
 
 def text(group: Group, *, with_loss: bool) -> str:
@@ -66,19 +68,23 @@ def _local_drop(group: Group) -> str:
     how = "by IP identifications left out; " if by_ids else ""
     said = f"the sender's own queue dropped {dropped} ({how}they never reached this capture)"
     # With nothing to recover from, what looks like recovery is the wait for the timer that tries again.
-    timer_s = sum(
-        flow.waits_s.get("loss_recovery", 0.0)
+    waiting = [
+        (flow, flow.waits_s.get("loss_recovery", 0.0))
         for flow in group.flows
         if flow.refused and not flow.retransmissions
-    )
+    ]
+    timer_s = sum(seconds for _, seconds in waiting)
     timed = timer_s > TIMED * group.seconds
     if timed:
-        timed_group = replace(group, seconds=min(timer_s, group.seconds))
+        held_flows = tuple(flow for flow, seconds in waiting if seconds >= SAID_S)
+        timed_group = replace(group, flows=held_flows, seconds=min(timer_s, group.seconds))
         said += f"; what its timer sent instead, one segment at a time, held {held(timed_group)}"
-    full = any(flow.full_share is not None and flow.full_share >= FULL for flow in group.flows)
+    filling = tuple(flow for flow in group.flows if flow.full_share is not None and flow.full_share >= FULL)
+    filled_s, all_s = (sum(flow.seconds or 0.0 for flow in flows) for flows in (filling, group.flows))
+    full = bool(filling) and filled_s >= _FILLING * all_s
     late = first_late(group)
     if full:
-        return f"{said}; the link behind it was full{fullness(group)}{late}"
+        return f"{said}; the link behind it was full{fullness(replace(group, flows=filling))}{late}"
     if timed:
         return said + late
     small_s = sum(

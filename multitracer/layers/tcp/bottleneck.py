@@ -48,6 +48,7 @@ distances of packets, stands still."""
 _FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
+_NONE_WAITED = "no data waited for a link: at what rate it carries data does not show"
 _PASSED = (
     "many packets were delivered sooner than a link of the rate seen takes for them: the application or the "
     "sender's own queue set that rate, or a shaper let bursts pass"
@@ -190,7 +191,7 @@ def _found(m: Timeline) -> Bottleneck | str:
     smallest = int(delay.min())
     rate = _rate(in_ns[known], out_ns[known], size[known], smallest)
     if rate <= 0:
-        return _TOO_FEW
+        return _NONE_WAITED
     if np.mean(2 * delay < size[known] * (1e9 / rate)) > _TOO_SOON:
         return _PASSED
     del delay

@@ -17,7 +17,7 @@ from multitracer.diagnosis.field.offered import Offered
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
-from multitracer.output.costs import cost_words
+from multitracer.output.costs import cost_words, is_said
 from multitracer.output.digest import LIMITS, digest
 
 Object = dict[str, Any]
@@ -902,10 +902,27 @@ def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
         ((0.0, 1.3, 1.5), "at most 1.50 s"),
         ((0.0, 1.3, 3.5), "1.30 s, 0 s to 3.50 s"),
         ((0.0, 1.3, 4.0), "at most 4.00 s"),
+        ((0.0, 0.0, 15.4), "at most 15.40 s"),
     ],
 )
 def test_words_of_a_cost(bounds: tuple[float, float, float], words: str) -> None:
     assert cost_words(*bounds) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "cost_s", "high_s", "said"),
+    [
+        ("loss", 1.0, 2.0, True),
+        ("loss", 0.0, 2.0, True),
+        ("loss", 0.0, 0.04, False),
+        ("bottleneck", 0.0, 2.0, False),
+        ("bottleneck", 1.0, 2.0, True),
+    ],
+)
+def test_a_cost_that_is_not_reckoned_is_said_by_its_bound(
+    kind: str, cost_s: float, high_s: float, said: bool
+) -> None:
+    assert is_said({"kind": kind, "cost_s": cost_s, "cost_bounds_s": [0.0, high_s]}) == said
 
 
 def test_what_several_bring_is_no_rate_of_a_link_that_none_shows() -> None:

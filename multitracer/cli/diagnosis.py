@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import SAID_S, cost_words, definition
+from multitracer.output.costs import cost_words, definition, is_said
 from multitracer.output.evidence import records
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "In short")
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence)
-    if any(sentence["cost_s"] >= SAID_S for sentence in said[:SHORT]) and contract.get("loss"):
+    if any(map(is_said, said[:SHORT])) and contract.get("loss"):
         from rich.text import Text
 
         line = f"[cost]: {definition(contract['loss'], said[:SHORT])}"
@@ -78,10 +78,9 @@ def _sentence(console: Console, number: int, sentence: Object) -> None:
 
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
-    low, high = sentence["cost_bounds_s"]
-    cost_s = sentence["cost_s"]
-    if cost_s >= SAID_S:
-        line.append(f" [cost {cost_words(low, cost_s, high)}]", "bold")
+    if is_said(sentence):
+        low, high = sentence["cost_bounds_s"]
+        line.append(f" [cost {cost_words(low, sentence['cost_s'], high)}]", "bold")
     console.print(_hanging(f"{number}.", line))
 
 

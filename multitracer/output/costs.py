@@ -10,9 +10,21 @@ from multitracer.model.quantities import duration
 SAID_S = 0.05
 """Costs below are not told."""
 
+_OF_LINK = ("bottleneck", "queue")
+"""A link that is full costs nothing but what was lost at it."""
 
 UNSURE = 3.0
 """Of a cost that may be nothing, or more than so many times what is reckoned, only the bound is said."""
+
+
+def is_said(sentence: Mapping[str, Any]) -> bool:
+    """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
+
+    Where nothing is reckoned though the cause may have taken most of the time, silence would read as none.
+    """
+    _, high_s = sentence["cost_bounds_s"]
+    cost_s = high_s if sentence["kind"] not in _OF_LINK else sentence["cost_s"]
+    return bool(max(cost_s, sentence["cost_s"]) >= SAID_S)
 
 
 def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
@@ -25,6 +37,8 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     low_s, cost_s, high_s : float
         Seconds, in rising order.
     """
+    if cost_s < SAID_S:
+        return f"at most {duration(high_s)}"
     if low_s < min(SAID_S, cost_s / 2) and not 1.25 * cost_s < high_s <= UNSURE * cost_s:
         return f"at most {duration(high_s)}"
     if bounds_are_wide(low_s, cost_s, high_s):
@@ -46,7 +60,7 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     """
     took = duration(loss["transfer_s"])
     text = f"how much sooner the transfer of {took} would have ended without the cause and what followed it"
-    priced = [sentence for sentence in said if sentence["cost_s"] >= SAID_S]
+    priced = [sentence for sentence in said if is_said(sentence)]
     if len(priced) < 2:
         return f"{text}."
     together_s = min(sum(sentence["cost_s"] for sentence in priced), loss["s"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.layers.packet_size import TIMESTAMPS_BYTES
 from multitracer.model.frozen import frozen
+from multitracer.model.packet_size import TIMESTAMPS_BYTES
 from multitracer.model.quantities import count
 
 _FULL = 0.5

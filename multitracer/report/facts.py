@@ -9,7 +9,7 @@ from typing import Any
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.model.frozen import frozen
 from multitracer.output import costs
-from multitracer.output.costs import SAID_S
+from multitracer.output.costs import is_said
 from multitracer.output.evidence import records
 from multitracer.output.order import reading_order
 from multitracer.report.page_text import portable, spelled
@@ -66,9 +66,9 @@ def facts(contract: Object) -> list[Fact]:
 
 def _fact(contract: Object, sentence: Object) -> Fact:
     kind, text = str(sentence["kind"]), str(sentence["text"])
-    cost, (low_s, high_s) = sentence["cost_s"], sentence["cost_bounds_s"]
+    low_s, high_s = sentence["cost_bounds_s"]
     return Fact(
-        cost if cost and cost >= SAID_S else None,
+        sentence["cost_s"] if is_said(sentence) else None,
         RULES[kind].title if kind in RULES else spelled(kind),
         f"{text[:1].upper()}{text[1:]}.",
         _places(contract, sentence),

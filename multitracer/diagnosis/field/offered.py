@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
-from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
+from multitracer.model.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
 from multitracer.model.timeline import Timeline
 
 SEEN_FULL = 0.1

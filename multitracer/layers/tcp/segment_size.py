@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.layers.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
+from multitracer.model.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
 from multitracer.model.timeline import Connection
 
 

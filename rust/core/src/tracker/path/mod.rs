@@ -403,7 +403,7 @@ impl Sender {
 }
 
 /// A congestion window of two segments is one of ten when so many times ten have been acknowledged.
-const GROWN: f64 = 4.0;
+const GROWN: f64 = 3.0;
 
 /// Look at a direction from now on.
 #[cold]

@@ -10,8 +10,8 @@ from multitracer.model.quantities import duration
 SAID_S = 0.05
 """Costs below are not told."""
 
-_OF_LINK = ("bottleneck", "queue")
-"""A link that is full costs nothing but what was lost at it."""
+_OF_LINK = ("bottleneck", "queue", "local_drop")
+"""A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
 UNSURE = 3.0
 """Of a cost that may be nothing, or more than so many times what is reckoned, only the bound is said."""

@@ -144,7 +144,7 @@ second where its rate is not known."""
 PACED = 0.05
 """From this part of the time of a receiver's window on, it is said that it had room."""
 
-_PROVEN = 0.95
+_PROVEN = 0.9
 """Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
 
 _RECEIVERS = {

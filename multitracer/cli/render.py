@@ -17,6 +17,7 @@ from multitracer.cli import words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
+from multitracer.output.losses import has_all_sent
 from multitracer.output.rtt import idle_before_s, known_point
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, nearly_all, unplaced_s
@@ -133,7 +134,7 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"], all_sent=words.has_all_sent(found)))
+    _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found)))
     if found["closed"] == "reset":
         _line(console, "Ended", words.reset(found["bytes"]))
     _line(console, "Rate", words.rates(found))

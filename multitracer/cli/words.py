@@ -11,7 +11,6 @@ from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.losses import (
-    has_all_sent as has_all_sent,
     loss_bounds,
     may_be_again,
     needless_prefix,

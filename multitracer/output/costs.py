@@ -23,8 +23,8 @@ def is_said(sentence: Mapping[str, Any]) -> bool:
     Where nothing is reckoned though the cause may have taken most of the time, silence would read as none.
     """
     _, high_s = sentence["cost_bounds_s"]
-    cost_s = high_s if sentence["kind"] not in _OF_LINK else sentence["cost_s"]
-    return bool(max(cost_s, sentence["cost_s"]) >= SAID_S)
+    worth_s = sentence["cost_s"] if sentence["kind"] in _OF_LINK else high_s
+    return bool(worth_s >= SAID_S)
 
 
 def cost_words(low_s: float, cost_s: float, high_s: float) -> str:

@@ -76,7 +76,7 @@ def _local_drop(group: Group) -> str:
     timer_s = sum(seconds for _, seconds in waiting)
     timed = timer_s > TIMED * group.seconds
     if timed:
-        held_flows = tuple(flow for flow, seconds in waiting if seconds >= SAID_S)
+        held_flows = tuple(flow for flow, seconds in waiting if seconds > 0)
         timed_group = replace(group, flows=held_flows, seconds=min(timer_s, group.seconds))
         said += f"; what its timer sent instead, one segment at a time, held {held(timed_group)}"
     filling = tuple(flow for flow in group.flows if flow.full_share is not None and flow.full_share >= FULL)

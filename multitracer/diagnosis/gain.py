@@ -162,7 +162,13 @@ def loss_of_link(span_s: float, idle_s: float, twice_s: float, away_s: float, re
 
 
 def loss_of_path(
-    transfer_s: float, wire_bytes: float, rate_bps: float | None, *, seen_full: bool, opening_s: float
+    transfer_s: float,
+    wire_bytes: float,
+    rate_bps: float | None,
+    *,
+    seen_full: bool,
+    opening_s: float,
+    late_s: float = 0.0,
 ) -> Loss:
     """The loss as captures have it.
 
@@ -177,16 +183,19 @@ def loss_of_path(
         Whether it was full for a good part of the transfer: only then is it no faster, and no slower.
     opening_s : float
         Handshake and slow start with an empty path: the least that the transfer takes on any link.
+    late_s : float
+        By how much the handshake was late: the link had nothing to carry, whatever its rate.
     """
-    most_s = max(transfer_s - opening_s, 0.0)
+    late_s = min(late_s, transfer_s)
+    most_s = max(transfer_s - opening_s, late_s)
     if rate_bps is None or rate_bps <= 0:
-        return Loss(transfer_s, most_s, 0.0, most_s)
-    lost_s = min(max(transfer_s - 8 * wire_bytes / rate_bps, 0.0), transfer_s)
-    slower_s = max(transfer_s - 8 * wire_bytes * (1 + HIDDEN) / rate_bps, 0.0)
-    faster_s = max(transfer_s - 8 * wire_bytes / (rate_bps * (1 + HIDDEN)), 0.0)
+        return Loss(transfer_s, most_s, late_s, most_s)
+    lost_s = min(max(transfer_s - 8 * wire_bytes / rate_bps, late_s), transfer_s)
+    slower_s = max(transfer_s - 8 * wire_bytes * (1 + HIDDEN) / rate_bps, late_s)
+    faster_s = max(transfer_s - 8 * wire_bytes / (rate_bps * (1 + HIDDEN)), late_s)
     if seen_full:
         return Loss(transfer_s, lost_s, slower_s, faster_s)
-    return Loss(transfer_s, lost_s, 0.0, max(most_s, lost_s))
+    return Loss(transfer_s, lost_s, late_s, max(most_s, lost_s))
 
 
 def opening_s(rate_bps: float | None, rtt_s: float, wire_bytes: float, packet_bytes: float) -> float:

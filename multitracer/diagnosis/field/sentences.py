@@ -197,7 +197,8 @@ def _application(group: Group) -> str:
             f"{of_all(group)}, most of it RTTs of the path{turns}"
         )
     return (
-        f"limited by the application: it gave TCP nothing to send for {time_of(group)}{of_all(group)}{turns}"
+        f"limited by the application for {time_of(group)}{of_all(group)}: TCP had sent all that it was given"
+        f"{turns}"
     )
 
 

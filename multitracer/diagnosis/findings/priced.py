@@ -108,8 +108,11 @@ def from_captures(
     each_bytes = path.wire_bytes / len(path.entries)
     opening = opening_s(rate_bps, _rtt_s(largest), each_bytes, path.packet_bytes)
     opening = max(opening - _unseen_s(largest), 0.0)
-    loss = loss_of_path(path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening)
-    opening = min(opening, loss.s)
+    late_s = _late_s(path)
+    loss = loss_of_path(
+        path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening, late_s=late_s
+    )
+    opening = min(opening + late_s, loss.s)
     first = next((one for one in found if one.kind in OF_LOSS), None)
     claims = []
     for one in found:
@@ -154,6 +157,14 @@ def _unseen_s(entry: Object) -> float:
     """What of a transfer is over before its first packet comes by, or begins when its last ACK has."""
     half = (entry.get("rtt") or {}).get("toward_sender") or {}
     return float(half.get("min_ms") or 0.0) / 1e3
+
+
+def _late_s(path: Offered) -> float:
+    """By how much a timeout of its SYN or SYN+ACK delayed the only connection: no link had anything to carry."""
+    if len(path.entries) != 1 or not sum(flow.syn_timeouts for flow in path.flows):
+        return 0.0
+    handshake_s = sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
+    return max(handshake_s - _rtt_s(path.entries[0]), 0.0)
 
 
 def _rtt_s(entry: Object) -> float:

@@ -316,10 +316,18 @@ impl Sender {
             books.recovery.filter(|(up_to, _)| snd_una < *up_to || at.seq < *up_to || missed(*up_to));
         // A probe repeats the last segment that was sent, whether it was seen or not.
         let sent_up_to = if at.in_order { snd_max.max(books.sent_up_to - slack) } else { snd_max };
-        let last = at.single && at.end >= sent_up_to;
+        // A FIN takes a number, too.
+        let last = at.single && at.end + 1 >= sent_up_to;
         let timer = at.quiet_ns >= TIMER_NS;
         let cause = match recovery {
-            _ if timer && sack && !at.called && recovery.is_none() && last && at.seq > snd_una => {
+            // The probe comes before the timeout (Linux), which repeats it where nothing else is in flight.
+            _ if timer
+                && sack
+                && !at.called
+                && recovery.is_none()
+                && last
+                && (at.seq > snd_una || at.end > books.again_up_to) =>
+            {
                 Cause::TailLossProbe
             }
             _ if timer || at.asking.overdue => Cause::Timeout,

@@ -191,6 +191,19 @@ impl Gaps {
         }
     }
 
+    /// So much payload arrived by an ACK of all up to `ack`; in loss recovery, if it is `recovering` or duplicate ACKs told of one.
+    #[inline(always)]
+    pub fn arrived(&mut self, bytes: i64, ack: i64, recovering: bool) {
+        if recovering || ack < self.recover {
+            self.parts.recover(bytes);
+        }
+    }
+
+    /// Payload that arrived in loss recovery.
+    pub fn recovered(&self) -> i64 {
+        self.parts.recovered()
+    }
+
     /// Whether a loss showed.
     pub fn lost(&self) -> bool {
         self.parts.lost()

@@ -263,6 +263,13 @@ impl Limits {
         let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
         add(Limit::Bandwidth, filled_ns);
         self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
+        // What arrived in loss recovery shows for how long the link needed it then.
+        let recovery_ns = at(Wait::Recovery);
+        let rate = rate.or(rates.queued).filter(|_| alone);
+        let needed = |rate: f64| path.gaps.recovered() as f64 * copies.unwrap_or(1.0) * 1e9 / rate.max(1.0);
+        let in_recovery = rate.map_or(1.0, |rate| needed(rate) / recovery_ns.max(1.0)).min(full_behind);
+        let part = recovery_ns / (behind_ns + recovery_ns + at(Wait::Drain)).max(1.0);
+        let (in_recovery, full_behind) = split(full_behind, in_recovery, part);
         let left_ns = before_ns + behind_ns * (1.0 - full_behind);
         let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
@@ -279,7 +286,7 @@ impl Limits {
             let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
             self.unprompted_ns = unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full);
         }
-        add(Limit::LossRecovery, at(Wait::Recovery) * (1.0 - full_behind) + at(Wait::Silence));
+        add(Limit::LossRecovery, recovery_ns * (1.0 - in_recovery) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);
         add(Limit::Application, at(Wait::Drain) * (1.0 - full_behind) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));

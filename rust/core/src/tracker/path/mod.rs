@@ -462,6 +462,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
     let lone = data.snd_una >= data.snd_max;
     let unit = full_segment(data);
+    let recovering = data.state != super::State::Open;
     let Some(path) = &mut data.path else { return };
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
@@ -480,6 +481,7 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }
+    path.gaps.arrived(fresh, ack, recovering);
     let passed = path.payload.wrapping_sub(path.noted);
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.

@@ -23,6 +23,8 @@ pub(super) struct Parts {
     /// to send.
     unprompted_ns: i64,
     unprompted_before_ns: i64,
+    /// Payload that arrived in loss recovery.
+    recovered: i64,
 }
 
 impl Parts {
@@ -47,12 +49,13 @@ impl Parts {
             pacing_ns,
             unprompted_ns,
             unprompted_before_ns,
+            recovered,
         } = self;
         if loss {
             walk_over!(walk: until_loss_ns, delivered);
         }
         if rest {
-            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns);
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns, recovered);
         }
     }
 }
@@ -69,6 +72,16 @@ impl Parts {
             (self.filling_ns, self.filled_at) = (0, high);
         }
         self.filling_ns = self.filling_ns.saturating_add(window_ns);
+    }
+
+    /// So much payload arrived while loss recovery went on.
+    pub fn recover(&mut self, bytes: i64) {
+        self.recovered = self.recovered.saturating_add(bytes);
+    }
+
+    /// Payload that arrived in loss recovery.
+    pub fn recovered(&self) -> i64 {
+        self.recovered
     }
 
     /// Whether a loss has shown.

@@ -60,6 +60,8 @@ pub struct Evidence {
     pub large_segments: bool,
     /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
     pub halves_ns: [Option<i64>; 2],
+    /// Whether the handshake was seen, which a host answers at once.
+    pub handshake: bool,
     /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
     pub often: [bool; 2],
     /// Segments that came by and were retransmitted because their receiver had not got them, as SACK shows.
@@ -94,12 +96,14 @@ impl Observation {
     pub fn of(connection: &Connection, direction: usize) -> Self {
         let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
         let [far, near] = halves_of(connection, direction);
-        let often = if connection.handshake() { often(data) } else { [false; 2] };
+        let handshake = connection.handshake();
+        let often = if handshake { often(data) } else { [false; 2] };
         let evidence = Evidence {
             hops: [hops(data), hops(acks)],
             offloaded: [offloaded(data), offloaded(acks)],
             large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
             halves_ns: [far, near],
+            handshake,
             often,
             lost_behind: if data.sack_permitted { data.arrival_counts().downstream } else { 0 },
         };
@@ -136,7 +140,12 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
         _ => {}
     }
     // Nothing between an end and this point need count as a router: a bridge, an access point, a mirror port.
-    let away = |half: usize| evidence.often[half] && evidence.halves_ns[half].is_some_and(|ns| ns > HOST_NS);
+    // One answer shows it, too, if it took longer than a host ever does, and most of the round trip.
+    let most = |half: usize| evidence.halves_ns[1 - half] < evidence.halves_ns[half];
+    let slowly = |half: usize, ns: i64| evidence.handshake && ns > FAR_NS && most(half);
+    let away = |half: usize| {
+        evidence.halves_ns[half].is_some_and(|ns| evidence.often[half] && ns > HOST_NS || slowly(half, ns))
+    };
     let lost_behind =
         evidence.lost_behind >= LOST_BEHIND && evidence.halves_ns[0].is_some_and(|ns| ns > OWN_NS);
     let [beyond_receiver, beyond_sender] = [away(0) || lost_behind, away(1)];
@@ -255,6 +264,10 @@ mod tests {
         assert_eq!(judged(near).0, Some(Point::Middle));
         let seldom = Evidence { often: [false, false], ..near };
         assert_eq!(judged(seldom), (Some(Point::Sender), Grade::Guess));
+        // No host takes 18 ms for its part of a handshake, of which the other took 2 ms.
+        let slow = Evidence { halves_ns: [Some(2_000_000), Some(18_000_000)], ..seldom };
+        assert_eq!(judged(slow), (Some(Point::Sender), Grade::Guess));
+        assert_eq!(judged(Evidence { handshake: true, ..slow }).0, Some(Point::Middle));
     }
 
     /// Routers to the sender, and none to a receiver that does not answer as soon as a host does.

@@ -67,7 +67,7 @@ fn slow_start_ends_where_the_timeout_is_taken_back() {
 #[test]
 fn a_copy_right_behind_its_late_original_was_needless() {
     for (after_ms, verdict) in [(10, Verdict::Spurious), (300, Verdict::Inconclusive)] {
-        let mut talk = between(true, true);
+        let mut talk = between(false, true);
         ten_answered(&mut talk);
         let held = |talk: &mut Talk, t_ms: i64, sent_ms: u32| {
             let mut data = talk.blank(t_ms, true);
@@ -83,6 +83,28 @@ fn a_copy_right_behind_its_late_original_was_needless() {
         let timeouts = connections[0].senders[0].timeouts();
         assert_eq!(timeouts.len(), 1);
         assert_eq!(timeouts[0].verdict(connections[0].min_rtt_ns(0)), verdict, "{after_ms}");
+    }
+}
+
+/// Every ACK of the last segment was lost before it came to the sender: with SACK, a tail loss probe comes first (RFC 8985
+/// section 7), then the timeout; the FIN goes with both.
+#[test]
+fn a_lone_segment_is_probed_before_its_timeout() {
+    for (sack, expected) in [
+        (true, [Cause::TailLossProbe, Cause::Timeout]),
+        (false, [Cause::Timeout, Cause::Timeout]),
+    ] {
+        let mut talk = between(sack, true);
+        ten_answered(&mut talk);
+        for (t_ms, sent_ms) in [(2000, 2000), (2430, 2430), (3300, 3300)] {
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack, data.length) = (talk.isn_a + 10_001, talk.isn_b + 1, 1000);
+            data.flags |= flags::FIN;
+            data.options.timestamps = Some((sent_ms, 1900));
+            talk.tracker.segment(&data);
+            talk.ack_echo(t_ms + 20, 11_002, &[], 2000);
+        }
+        assert_eq!(causes(talk), expected, "{sack}");
     }
 }
 

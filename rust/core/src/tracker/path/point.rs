@@ -2,6 +2,7 @@
 //! than any on a wire, what was lost behind it, and how the round trip divides. Never by the last alone with more than a
 //! guess.
 
+use super::Path;
 use super::half::HOST_NS;
 use super::report::halves_of;
 use crate::tracker::connection::Connection;
@@ -60,7 +61,8 @@ pub struct Evidence {
     pub large_segments: bool,
     /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
     pub halves_ns: [Option<i64>; 2],
-    /// Whether the handshake was seen, which a host answers at once.
+    /// Whether the handshake was seen, which a host answers at once; not while others between the same hosts may have filled the
+    /// queue that an answer waits in.
     pub handshake: bool,
     /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
     pub often: [bool; 2],
@@ -98,12 +100,13 @@ impl Observation {
         let [far, near] = halves_of(connection, direction);
         let handshake = connection.handshake();
         let often = if handshake { often(data) } else { [false; 2] };
+        let beside = data.path.as_deref().is_some_and(Path::beside);
         let evidence = Evidence {
             hops: [hops(data), hops(acks)],
             offloaded: [offloaded(data), offloaded(acks)],
             large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
             halves_ns: [far, near],
-            handshake,
+            handshake: handshake && !beside,
             often,
             lost_behind: if data.sack_permitted { data.arrival_counts().downstream } else { 0 },
         };

@@ -47,7 +47,7 @@ impl Beyond {
 impl Sender {
     /// A segment sent again filled a gap.
     pub(super) fn gap_filled(&mut self, segment: &Segment, seq: i64, step: Step, quiet_ns: i64) {
-        let (high, alone) = (self.snd_max, self.ids.is_alone());
+        let (high, alone) = (self.snd_max, self.ids.counts());
         let Some(books) = &mut self.books else { return };
         if quiet_ns >= TIMER_NS || !alone {
             // A timer sends everything again, lost retransmissions among it.

@@ -394,7 +394,7 @@ impl Sender {
     pub(super) fn numbers_tell_of_data(&self, peer: &Sender) -> bool {
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
         let overtaken = |books: &Books| books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;
-        self.ids.is_alone() && back.saturating_mul(8) <= data && !self.books.as_deref().is_some_and(overtaken)
+        self.ids.counts() && back.saturating_mul(8) <= data && !self.books.as_deref().is_some_and(overtaken)
     }
 
     /// Bytes below `seq` that were neither seen nor acknowledged.

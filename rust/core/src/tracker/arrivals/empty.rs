@@ -68,7 +68,7 @@ impl Sender {
 
     /// Whether identifications left out are those of packets of this direction.
     pub(in crate::tracker) fn numbers_alone(&self) -> bool {
-        self.numbers_each_socket() && self.ids.is_alone()
+        self.numbers_each_socket() && self.ids.counts()
     }
 
     /// Whether any was left out by now, if the identifications turn out to count.
@@ -123,7 +123,6 @@ impl Sender {
         let others = self.totals.segments.saturating_sub(idle).saturating_sub(left.steps).max(1);
         let usual_bytes = peer.snd_una.saturating_sub(left.acked_bytes).max(0) as f64 / others as f64;
         let told = left.acked_bytes as f64 >= 0.75 * usual_bytes * left.numbers as f64;
-        let known = if left.numbers < ENOUGH { self.ids.is_alone() } else { told };
-        known.then_some(left.packets as u64)
+        (left.numbers < ENOUGH || told).then_some(left.packets as u64)
     }
 }

@@ -107,11 +107,6 @@ impl Ids {
         self.hits >= ENOUGH && self.hits >= self.misses
     }
 
-    /// None but this direction takes the numbers, as far as it shows: those left out were packets of its own.
-    pub(super) fn is_alone(&self) -> bool {
-        self.counts() && self.hits / 2 >= self.misses
-    }
-
     /// Whether the packet just seen had exactly the number expected.
     pub(super) fn is_last(&self, segment: &Segment) -> bool {
         let expected = self.next - self.packets(segment);

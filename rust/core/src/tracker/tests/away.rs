@@ -90,10 +90,9 @@ fn a_copy_right_behind_its_late_original_was_needless() {
 /// section 7), then the timeout; the FIN goes with both.
 #[test]
 fn a_lone_segment_is_probed_before_its_timeout() {
-    for (sack, expected) in [
-        (true, [Cause::TailLossProbe, Cause::Timeout]),
-        (false, [Cause::Timeout, Cause::Timeout]),
-    ] {
+    for (sack, expected) in
+        [(true, [Cause::TailLossProbe, Cause::Timeout]), (false, [Cause::Timeout, Cause::Timeout])]
+    {
         let mut talk = between(sack, true);
         ten_answered(&mut talk);
         for (t_ms, sent_ms) in [(2000, 2000), (2430, 2430), (3300, 3300)] {

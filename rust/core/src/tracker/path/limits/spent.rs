@@ -34,7 +34,9 @@ impl Spent {
         for (wait, ns) in kept.map(|kept| kept.made_up_ns).into_iter().flatten().enumerate() {
             spent.give(wait, Wait::Application, ns);
         }
-        let of_timer = if path.gaps.refused().is_some() { Wait::Silence } else { Wait::Application };
+        // Where numbers show that its queue refused other segments, one is enough.
+        let refuses = path.gaps.refused().is_some() || sender.refused_by_numbers(acks) > 0;
+        let of_timer = if refuses { Wait::Silence } else { Wait::Application };
         spent.give(Wait::Refused as usize, of_timer, i64::MAX);
         if !spent.lost {
             // What looked like a recovery is what the sender waited for anyway.

@@ -307,6 +307,11 @@ impl Halves {
         self.whole.quantile(0.5).map(|median_ns| median_ns - self.base_ns() as f64)
     }
 
+    /// What hardly any round trip is longer than; `None` without a sample.
+    pub fn longest_ns(&self) -> Option<i64> {
+        self.whole.quantile(0.95).map(|longest_ns| longest_ns as i64)
+    }
+
     #[cfg(test)]
     pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
         self.measured_far(t_ns, rtt_ns, (lone, lone), counts);

@@ -184,7 +184,7 @@ impl Limits {
             self.behind_ns = kept.behind_ns as f64;
         }
         let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
-        let Spent { network_ns, rest_ns, lost, .. } = spent;
+        let Spent { network_ns, rest_ns, late_ns, lost, .. } = spent;
         let (window_ns, before_loss_ns) =
             if lost { (path.gaps.filled_ns(), path.gaps.before_loss_ns()) } else { (0, i64::MAX) };
         let shared = link.map_or(0.0, Link::full_share);
@@ -209,7 +209,9 @@ impl Limits {
         let alone = path.link.is_none() && path.shared.unwrap_or(0) == 0;
         let constant = rates.constant.map(|rate| path.with_bins(rate));
         let rounds_ns = constant.filter(|_| alone).map_or(0.0, |rate| path.full_rounds_ns(rate));
-        let full = path.trains.full_share_of(busy_ns, copies, rates);
+        let late_ns = late_ns as f64;
+        let with_late_ns = busy_ns + late_ns;
+        let full = path.trains.full_share_of(with_late_ns, copies, rates) * with_late_ns / busy_ns.max(1.0);
         let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
         let by_trains = full > shared;
         let full = full.max(shared);
@@ -271,13 +273,13 @@ impl Limits {
         let part = recovery_ns / (behind_ns + recovery_ns + at(Wait::Drain)).max(1.0);
         let (in_recovery, full_behind) = split(full_behind, in_recovery, part);
         let left_ns = before_ns + behind_ns * (1.0 - full_behind);
-        let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns);
+        let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns) + late_ns;
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
         let unfilled = mine && !lost && path.never_filled(initial, sent);
-        let written_ns = if unfilled { (left_ns + awaited_ns - after_ns).max(0.0) } else { 0.0 };
+        let written_ns = if unfilled { (left_ns + awaited_ns + late_ns - after_ns).max(0.0) } else { 0.0 };
         let free_ns = left_ns - written_ns;
         add(Limit::Application, written_ns);
-        add(window_free, free_ns + awaited_ns);
+        add(window_free, free_ns + awaited_ns + late_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);

@@ -11,8 +11,10 @@ pub(super) struct Spent {
     ns: [i64; Wait::COUNT],
     /// What the network seemed to have taken before the end of the data.
     pub network_ns: i64,
-    /// From the last data to its ACK: that is the network's time, too.
+    /// From the last data to its ACK: that is the network's time, too...
     pub rest_ns: i64,
+    /// ...but not what it took longer than nearly every RTT: no link was full then.
+    pub late_ns: i64,
     /// Whether anything was sent again that may have been lost.
     pub lost: bool,
 }
@@ -28,7 +30,10 @@ impl Spent {
         kept: Option<&Kept>,
     ) -> Self {
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
-        let mut spent = Spent { ns: path.gaps.spent_ns, network_ns: 0, rest_ns, lost: repaired(sender) };
+        let late_ns = path.halves.longest_ns().map_or(0, |longest_ns| (rest_ns - longest_ns).max(0));
+        let rest_ns = rest_ns - late_ns;
+        let mut spent =
+            Spent { ns: path.gaps.spent_ns, network_ns: 0, rest_ns, late_ns, lost: repaired(sender) };
         spent.give(Wait::Network as usize, Wait::Application, held_ns);
         spent.network_ns = spent.at(Wait::Network);
         for (wait, ns) in kept.map(|kept| kept.made_up_ns).into_iter().flatten().enumerate() {

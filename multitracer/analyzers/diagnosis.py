@@ -16,7 +16,6 @@ from multitracer.diagnosis.findings.broken_off import unfinished
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import (
     GOOD,
-    duplicates_s,
     headline,
     idle_causes,
     queue,
@@ -115,8 +114,8 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
-    twice_s = duplicates_s(utilization) if whole is not None else 0.0
-    rest, loss = priced.from_captures(m, rest, connections, chains or (), twice_s)
+    known = utilization if whole is not None else None
+    rest, loss = priced.from_captures(m, rest, connections, chains or (), known)
     rest = [one for one in rest if one.text]
     # The main cause first, with what the kernel has against it, then what cost most.
     rest = _dearest_first(rest)

@@ -81,6 +81,8 @@ class Claim:
         have lost as much.
     open_s : float
         Seconds of which it is not known whether they were its own or another's.
+    beyond_s : float
+        Seconds more that it may have had.
     apart : bool
         Whether no other cause can have led to its time: without a loss an application would have paused, and
         a receiver would have read slowly, all the same. No more time than that is surely its own.
@@ -91,6 +93,7 @@ class Claim:
     follows: bool = False
     certain: bool = True
     open_s: float = 0.0
+    beyond_s: float = 0.0
     apart: bool = False
 
 
@@ -103,7 +106,7 @@ class Cost:
     high_s: float
 
 
-def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[Cost]:
+def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0, last_s: float = 0.0) -> list[Cost]:
     """What each claim comes to.
 
     Parameters
@@ -111,7 +114,9 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
     loss : Loss
     claims : sequence of Claim
     opening_s : float
-        Of the loss, what no cause can be blamed for unless a claim is for it: handshake and slow start.
+        Of the loss, what no cause can be blamed for unless a claim is for it: handshake, slow start and last ACK.
+    last_s : float
+        How much longer than an RTT the last ACK was awaited: nothing that went before led to that.
 
     Returns
     -------
@@ -133,9 +138,10 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0) -> list[C
         cost_s = claim.s * fixed + claim.shared_s * part + (claimed * more if claim.follows else 0.0)
         # Without it, what others share may go as well: it may have led to them.
         others_s = own - claim.s + apart - (claim.shared_s if claim.apart else 0.0)
-        most_s = loss.high_s - others_s if claim.follows else claimed + claim.open_s
+        own_most_s = claimed + claim.open_s + claim.beyond_s
+        most_s = loss.high_s - others_s - last_s if claim.follows else own_most_s
         if claim.apart:
-            most_s = min(most_s, claimed + claim.open_s)
+            most_s = min(most_s, own_most_s)
         high_s = max(min(most_s, loss.high_s), cost_s)
         surely = claim.s * fixed if claim.certain else 0.0
         rest = loss.low_s - (own + shared - claimed) - opening_s if claim.certain else 0.0

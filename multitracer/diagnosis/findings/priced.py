@@ -10,6 +10,7 @@ from multitracer.diagnosis.field.causes import OF_LOSS, causes, company
 from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
+from multitracer.diagnosis.findings.whole import duplicates_s
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
 
@@ -18,6 +19,12 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
+_IDLE = {
+    _OPENING: "handshake/slow_start",
+    "idle_receiver_window": "receiver_window",
+    "idle_application": "application",
+}
+"""What a link is idle for by each, where one capture shows when it was."""
 _SHARING = (*OF_LOSS, "idle_application")
 _ATTEMPTS = "N2"
 _APART = {
@@ -79,7 +86,11 @@ def _gave_up(chain: Object) -> bool:
 
 
 def from_captures(
-    m: Timeline, found: Sequence[Finding], entries: Sequence[Object], chains: Sequence[Object], twice_s: float
+    m: Timeline,
+    found: Sequence[Finding],
+    entries: Sequence[Object],
+    chains: Sequence[Object],
+    utilization: Object | None,
 ) -> tuple[list[Finding], Loss]:
     """Costs by captures alone.
 
@@ -93,8 +104,9 @@ def from_captures(
         All ``connections`` (docs/json.md), at least one with data.
     chains : sequence of mapping
         As in the result of `chains`.
-    twice_s : float
-        Time that the path took for bytes that it had carried before.
+    utilization : mapping or None
+        Result of `utilization`, if captures show when the link was idle: the time that it took for bytes that it
+        had carried before, and of the idle time what each cause had.
 
     Returns
     -------
@@ -113,11 +125,19 @@ def from_captures(
         path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening, late_s=late_s
     )
     opening = min(opening + late_s, loss.s)
+    # The last ACK is awaited behind all data: no cause of a sentence took that time.
+    least_s = max(_rtt_s(largest) - _unseen_s(largest), 0.0)
+    last_s = max(least_s, _after_data_s(path))
     first = next((one for one in found if one.kind in OF_LOSS), None)
+    twice_s = duplicates_s(utilization) if utilization is not None else 0.0
+    idle = _idle(path, utilization)
     claims = []
     for one in found:
+        took_s, most_s = (min(s, one.cost_s) for s in idle.get(one.kind, (one.cost_s, one.cost_s)))
+        beyond_s = most_s - took_s
         if one.kind == _OPENING:
-            claims.append(Claim(min(opening, one.cost_s), max(one.cost_s - opening, 0.0)))
+            own_s = min(max(opening - last_s, late_s), took_s)
+            claims.append(Claim(own_s, took_s - own_s, beyond_s=beyond_s))
         elif one.kind == "standstill" and not one.chains:
             open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
             claims.append(Claim(one.cost_s, open_s=open_s))
@@ -126,10 +146,12 @@ def from_captures(
         else:
             follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)
             own_s, apart = twice_s if one is first else 0.0, one.kind in _APART
-            claims.append(Claim(own_s, one.cost_s, follows, apart=apart))
+            claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart))
     claims += _unsaid(path, {one.kind for one in found})
     blamed = any(one.kind == _OPENING for one in found)
-    return _with(found, costs(loss, claims, 0.0 if blamed else opening)[: len(found)]), loss
+    unblamed_s = last_s if blamed else max(opening, last_s)
+    priced = costs(loss, claims, min(unblamed_s, loss.s), last_s - least_s)
+    return _with(found, priced[: len(found)]), loss
 
 
 def _unsaid(path: Offered, said: Set[str]) -> list[Claim]:
@@ -157,6 +179,30 @@ def _unseen_s(entry: Object) -> float:
     """What of a transfer is over before its first packet comes by, or begins when its last ACK has."""
     half = (entry.get("rtt") or {}).get("toward_sender") or {}
     return float(half.get("min_ms") or 0.0) / 1e3
+
+
+def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, float]]:
+    """For how long the link of the only connection was idle by each cause, and at most: more it cannot have cost.
+
+    A handshake is over before the first data, with which the time of the link begins.
+    """
+    if utilization is None or len(path.entries) != 1:
+        return {}
+    by_cause = {one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"}
+    unknown_s = float(utilization["idle_s"]) - sum(by_cause.values())
+    open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - sum(by_cause.values())
+    found = {}
+    for kind, cause in _IDLE.items():
+        mine_s = by_cause.get(cause, 0.0)
+        if kind == _OPENING:
+            mine_s += sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
+        found[kind] = mine_s + max(unknown_s, 0.0), mine_s + max(open_s, unknown_s, 0.0)
+    return found
+
+
+def _after_data_s(path: Offered) -> float:
+    """How long the only connection waited for its last ACK."""
+    return sum(flow.after_data_s for flow in path.flows) if len(path.entries) == 1 else 0.0
 
 
 def _late_s(path: Offered) -> float:

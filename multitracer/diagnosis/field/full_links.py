@@ -101,7 +101,7 @@ def _rates(flows: tuple[Flow, ...]) -> str:
     rates = sorted(flow.rate_bps for flow in flows if flow.rate_bps is not None)
     one_link = all(flow.link_known for flow in flows) or not any(flow.shared for flow in flows)
     if len(rates) < len(flows) or not one_link:
-        return f"{rate(together_bps(flows))} of payload in all on average"
+        return f"together {rate(together_bps(flows))} of payload on average"
     if rates[-1] <= ALIKE * rates[0]:
         return f"{rate(rates[len(rates) // 2])} of IP packets"
     return f"{rate(rates[0])} to {rate(rates[-1])} of IP packets"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, OF_LOSS, RECOVERY, SLOW_START
 from multitracer.diagnosis.field.entries import flow
@@ -56,12 +57,16 @@ def sentences(
     about = any(group.kind in OF_LOSS for group in found)
     with_losses: set[int] = set()
     of_their_own = {one.index for group in found if group.kind in RECOVERY for one in group.flows}
+    shown = {(one.sender, one.receiver) for group in found if group.kind in FULL_LINK for one in group.flows}
     sentences = []
     for place, group in enumerate(found):
         if place and _usual_opening(group):
             sentences.append(Finding("", group.cost_s, group.kind))
             continue
         mine = {one.index for one in group.flows}
+        if group.kind in RECOVERY:
+            # Others between the same hosts showed a full link.
+            group = replace(group, flows=tuple(_beside_shown(one, shown) for one in group.flows))
         with_loss = (group.kind in OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
         with_loss = with_loss and not (group.kind in FULL_LINK and mine <= of_their_own)
         sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
@@ -71,6 +76,10 @@ def sentences(
     sentences += [waiting] if waiting is not None else []
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
+
+
+def _beside_shown(one: Flow, shown: Container[tuple[str, str]]) -> Flow:
+    return replace(one, link_hidden=one.link_hidden and (one.sender, one.receiver) not in shown)
 
 
 _OPENING = 0.25

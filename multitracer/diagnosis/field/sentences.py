@@ -8,7 +8,7 @@ from dataclasses import replace
 from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
-from multitracer.diagnosis.field.groups import Group
+from multitracer.diagnosis.field.groups import SELDOM, Group
 from multitracer.diagnosis.field.lost import acks, first_late, loss, losses, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
 from multitracer.diagnosis.field.receivers import (
@@ -234,11 +234,16 @@ def _slow_start(group: Group) -> str:
             "sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does not "
             f"show here do so without a loss{hint}"
         )
-    # That it is below the BDP is known only where the rate of the path is.
-    below = ", cwnd still below the BDP" if all(flow.rate_bps is not None for flow in flows) else ""
+    # That it is below the BDP is known only where the rate of a link that was full is.
+    below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
     said = f"the congestion window limited {held(group)} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)
+
+
+def _showed_link(flow: Flow) -> bool:
+    full_s = flow.limits_s.get("bandwidth", 0.0)
+    return flow.rate_bps is not None and full_s >= SELDOM * (flow.seconds or 0.0)
 
 
 def _handshake_too(handshake_s: float, group: Group) -> str:

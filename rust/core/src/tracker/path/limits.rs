@@ -276,17 +276,26 @@ impl Limits {
         let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns) + late_ns;
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
         let unfilled = mine && !lost && path.never_filled(initial, sent);
-        let written_ns = if unfilled { (left_ns + awaited_ns + late_ns - after_ns).max(0.0) } else { 0.0 };
+        // The application's own clock may have taken a part of the time in which a window had room.
+        let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
+        let with_room_ns = |free_ns: f64| {
+            let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
+            unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full)
+        };
+        let left_until_ns = (left_ns + awaited_ns + late_ns - after_ns).max(0.0);
+        // Who mostly waits for its application sends what no ACK released when that writes it, and paces nothing.
+        let written_ns = match (unfilled, window_free) {
+            (true, _) => left_until_ns,
+            (_, Limit::CongestionWindow) if mine => with_room_ns(left_ns).min(left_until_ns),
+            _ => 0.0,
+        };
         let free_ns = left_ns - written_ns;
         add(Limit::Application, written_ns);
         add(window_free, free_ns + awaited_ns + late_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);
-            // The application's own clock may have taken a part of it.
-            let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
-            let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
-            self.unprompted_ns = unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full);
+            self.unprompted_ns = if mine { 0.0 } else { with_room_ns(free_ns) };
         }
         add(Limit::LossRecovery, recovery_ns * (1.0 - in_recovery) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);

@@ -268,7 +268,7 @@ def test_connections_that_share_a_link_are_one_sentence() -> None:
     small = [entry(at, congestion_window=1.0, shared=4) for at in (3, 4)]
     found = sentences([*full, *small])
     assert [one.kind for one in found] == ["bottleneck"]
-    assert "shared by 5 connections: 2.9 Mbit/s of payload in all" in found[0].text
+    assert "shared by 5 connections: together 2.9 Mbit/s of payload on average" in found[0].text
 
 
 def test_what_several_fill_is_told_with_its_share_of_time() -> None:
@@ -528,10 +528,13 @@ def test_seconds_of_several_connections_are_called_a_sum() -> None:
     assert "sum" not in sentences(some[:1])[0].text
 
 
-def test_the_bdp_is_named_only_where_a_rate_is_known() -> None:
+def test_the_bdp_is_named_only_where_a_full_link_shows_a_rate() -> None:
     window = {"congestion_window": 1.0, "base": 5000.0}
     assert "BDP" not in sentences([entry(**window)])[0].text
-    assert "BDP" in sentences([entry(**window, rate=1e6)])[0].text
+    # What a reader took at a time has a rate, too.
+    assert "BDP" not in sentences([entry(**window, rate=1e6)])[0].text
+    filled = {**window, "congestion_window": 0.8, "bandwidth": 0.2}
+    assert "BDP" in sentences([entry(**filled, rate=1e6)])[0].text
 
 
 def test_nothing_is_said_of_no_time() -> None:
@@ -1025,8 +1028,8 @@ def test_counts_of_super_segments_are_about_right(records: int, about: str, leas
 @pytest.mark.parametrize(
     ("upstream", "possible", "expected"),
     [
-        (12, 0, "by inference at least 2 timeouts"),
-        (0, 3, "by inference at least 2 timeouts"),
+        (12, 0, "of the retransmissions seen, by inference 2 timeouts"),
+        (0, 3, "of the retransmissions seen, by inference 2 timeouts"),
         (0, 0, "by inference 2 timeouts"),
     ],
 )

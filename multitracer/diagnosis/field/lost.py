@@ -172,11 +172,8 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     every = "" if unacked == timeouts else f"at least {unacked:,} as "
     parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
-    causes = [
-        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
-        if timeouts
-        else ""
-    ]
+    timed = f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+    causes = [timed if timeouts else ""]
     for name, words in (
         ("fast", "by fast retransmit"),
         ("slow_start", "in slow start"),
@@ -188,5 +185,5 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     there = all(flow.point == "snd" and not flow.guessed for flow in flows)
     inferred = "" if there else "by inference "
     # Those that were lost before the capture in their turn do not show.
-    inferred += "at least " if any(flow.some_missing for flow in flows) else ""
-    return f"; {inferred}{joined(causes)}" if any(causes) else ""
+    seen = "of the retransmissions seen, " if any(flow.some_missing for flow in flows) else ""
+    return f"; {seen}{inferred}{joined(causes)}" if any(causes) else ""

@@ -4,7 +4,7 @@
 
 use super::Path;
 use super::half::HOST_NS;
-use super::report::halves_of;
+use super::report::{halves_of, handshake_ns};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
@@ -61,7 +61,7 @@ pub struct Evidence {
     pub large_segments: bool,
     /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
     pub halves_ns: [Option<i64>; 2],
-    /// Whether the handshake was seen, which a host answers at once; not while others between the same hosts may have filled the
+    /// Whether the handshake was seen, which a host answers at once: not with data, nor while others between the same hosts may have filled the
     /// queue that an answer waits in.
     pub handshake: bool,
     /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
@@ -106,13 +106,19 @@ impl Observation {
             offloaded: [offloaded(data), offloaded(acks)],
             large_segments: data.segment_size() > 0 && data.largest_segment() > 2 * data.segment_size(),
             halves_ns: [far, near],
-            handshake: handshake && !beside,
+            handshake: answered_at_once(connection, data, acks) && !beside,
             often,
             lost_behind: if data.sack_permitted { data.arrival_counts().downstream } else { 0 },
         };
         let (point, grade) = judge(&evidence);
         Observation { point, grade, evidence }
     }
+}
+
+/// Whether both SYNs were seen once, and the answer to the second was no data, which the application may have written later.
+fn answered_at_once(connection: &Connection, data: &Sender, acks: &Sender) -> bool {
+    let end_ns = handshake_ns(data, acks).map(|took_ns| connection.first_ns.saturating_add(took_ns));
+    end_ns.is_some() && ![data, acks].iter().any(|sender| sender.totals().first_data_ns == end_ns)
 }
 
 /// Whether each half was measured often.

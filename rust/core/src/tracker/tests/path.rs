@@ -265,6 +265,52 @@ fn no_link_is_full_while_the_last_ack_is_awaited() {
     }
 }
 
+/// A link of a segment each 5 ms with a queue, and a loss of every other segment of forty: without SACK one is repaired in each
+/// RTT of 60 ms, and the link has little to carry meanwhile.
+#[test]
+fn what_arrives_in_recovery_is_what_the_link_carried_then() {
+    let mut talk = Talk::new(1);
+    talk.handshake(false);
+    let mut all = Vec::new();
+    let (mut arrived, mut t_ms) = (0, 1000);
+    let evenly = |all: &mut Vec<(i64, bool, i64)>, t_ms: i64, places: std::ops::Range<i64>| {
+        for (after, place) in (0..).zip(places) {
+            all.push((t_ms + 5 * after, true, place));
+            all.push((t_ms + 5 * after + 60, false, place + 1));
+        }
+    };
+    evenly(&mut all, t_ms, 0..400);
+    t_ms += 2000;
+    for place in 400..440 {
+        all.push((t_ms + 5 * (place - 400), true, place));
+        if place % 2 == 1 {
+            all.push((t_ms + 5 * (place - 400) + 60, false, 400));
+        }
+    }
+    t_ms += 201;
+    for place in (400..440).step_by(2) {
+        all.push((t_ms, true, place));
+        all.push((t_ms + 60, false, place + 2));
+        t_ms += 61;
+    }
+    evenly(&mut all, t_ms, 440..840);
+    all.sort_by_key(|&(t_ms, data, _)| (t_ms, data));
+    for (t_ms, data, place) in all {
+        if data {
+            talk.data(t_ms, 1 + 1000 * place, 1000);
+        } else {
+            arrived = place.max(arrived);
+            talk.ack(t_ms, 1 + 1000 * place, &[]);
+        }
+    }
+    assert_eq!(arrived, 840);
+    let (connections, _) = talk.done();
+    let limits = PathReport::of(&connections[0], 0).limits.expect("data");
+    let recovery_ms = limits.ns[Limit::LossRecovery as usize] / 1e6;
+    // Twenty rounds of 61 ms, in which the link needs 5 ms for what is repaired.
+    assert!((900.0..1300.0).contains(&recovery_ms), "{recovery_ms}");
+}
+
 /// No timestamps, the queue before the point, and the link so slow that a segment takes half of the round trip seen.
 #[test]
 fn a_slow_link_that_is_full_before_the_receiver() {

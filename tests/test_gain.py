@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.offered import Offered
-from multitracer.diagnosis.findings.priced import _rate as rate_of_link, _unsaid
+from multitracer.diagnosis.findings.priced import _idle as idle_by, _rate as rate_of_link, _unsaid
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.layers.tcp.bottleneck import _rate
 
@@ -74,6 +74,37 @@ def test_the_loss_of_a_link_that_was_never_full_has_no_upper_bound_by_its_rate()
     assert full.s == open_ended.s == pytest.approx(2)
     assert full.high_s < 3 < open_ended.high_s == pytest.approx(9.9)
     assert loss_of_path(10, 1e6, None, seen_full=False, opening_s=0.1).low_s == 0
+
+
+def test_a_handshake_that_was_late_is_lost_whatever_the_rate() -> None:
+    """A SYN that was lost took 1 s in which no link had anything to carry, however slow it is."""
+    for rate_bps in (None, 1e6):
+        loss = loss_of_path(9.0, 1e6, rate_bps, seen_full=False, opening_s=0.2, late_s=1.0)
+        (late,) = costs(loss, [Claim(1.0)])
+        assert (late.s, late.low_s, late.high_s) == (1.0, 1.0, 1.0)
+    assert loss_of_path(9.0, 1e6, None, seen_full=False, opening_s=0.2).low_s == 0
+
+
+def test_nothing_led_to_a_last_ack_that_came_late() -> None:
+    loss = Loss(10.0, 3.0, 2.0, 4.0)
+    (free,), (bound,) = costs(loss, [Claim(0, 1.0, True)]), costs(loss, [Claim(0, 1.0, True)], 1.5, 1.5)
+    assert (free.high_s, bound.high_s) == (4.0, 2.5)
+    assert (free.s, bound.s) == (3.0, 1.5)
+
+
+def test_a_cost_is_no_more_than_the_link_was_idle_for() -> None:
+    """In slow start the link was idle for 0.4 s, and for no more than 0.2 s beyond: it carried data else."""
+    causes = [
+        {"cause": "handshake/slow_start", "kind": "idle", "s": 0.4},
+        {"cause": "duplicates", "kind": "bytes", "s": 1.0},
+    ]
+    used = {"causes": causes, "idle_s": 0.5, "idle_high": 0.06, "span_s": 10.0}
+    path = Offered([entry(congestion_window=0.2, handshake=0.01)])
+    took_s, most_s = idle_by(path, used)["idle_handshake_slow_start"]
+    assert (took_s, most_s) == pytest.approx((0.4 + 0.1 + 0.2, 0.4 + 0.2 + 0.2))
+    assert idle_by(Offered([entry(), entry()]), used) == {}
+    found = costs(Loss(10.0, 5.0, 4.0, 6.0), [Claim(0.3, 0.4, beyond_s=0.1)])
+    assert (found[0].s, found[0].high_s) == pytest.approx((0.7, 0.8))
 
 
 def test_slow_start_leaves_a_link_idle_until_its_window_fills_it() -> None:

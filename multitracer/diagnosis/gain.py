@@ -114,7 +114,8 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0, last_s: f
     loss : Loss
     claims : sequence of Claim
     opening_s : float
-        Of the loss, what no cause can be blamed for unless a claim is for it: handshake, slow start and last ACK.
+        Of the loss, what no cause can be blamed for unless a claim is for it: handshake, slow start, last
+        ACK.
     last_s : float
         How much longer than an RTT the last ACK was awaited: nothing that went before led to that.
 

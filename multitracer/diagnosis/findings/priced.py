@@ -105,8 +105,8 @@ def from_captures(
     chains : sequence of mapping
         As in the result of `chains`.
     utilization : mapping or None
-        Result of `utilization`, if captures show when the link was idle: the time that it took for bytes that it
-        had carried before, and of the idle time what each cause had.
+        Result of `utilization`, if captures show when the link was idle: the time that it took for bytes
+        that it had carried before, and of the idle time what each cause had.
 
     Returns
     -------
@@ -182,13 +182,15 @@ def _unseen_s(entry: Object) -> float:
 
 
 def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, float]]:
-    """For how long the link of the only connection was idle by each cause, and at most: more it cannot have cost.
+    """For how long the link of the only connection was idle by each cause, and at most: it cost no more.
 
     A handshake is over before the first data, with which the time of the link begins.
     """
     if utilization is None or len(path.entries) != 1:
         return {}
-    by_cause = {one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"}
+    by_cause = {
+        one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"
+    }
     unknown_s = float(utilization["idle_s"]) - sum(by_cause.values())
     open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - sum(by_cause.values())
     found = {}
@@ -206,7 +208,7 @@ def _after_data_s(path: Offered) -> float:
 
 
 def _late_s(path: Offered) -> float:
-    """By how much a timeout of its SYN or SYN+ACK delayed the only connection: no link had anything to carry."""
+    """By how much a timeout of its SYN or SYN+ACK delayed the only connection: the link had no data."""
     if len(path.entries) != 1 or not sum(flow.syn_timeouts for flow in path.flows):
         return 0.0
     handshake_s = sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)

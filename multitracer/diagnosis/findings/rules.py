@@ -52,7 +52,10 @@ _IDLE = {
     ),
     "handshake_slow_start": ("handshake, slow start or pace", "cwnd still below the BDP"),
     "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
-    "recovery_stall": ("recovery stall", "the sender was in recovery from a loss, or its window still small behind it"),
+    "recovery_stall": (
+        "recovery stall",
+        "the sender was in recovery from a loss, or its window still small behind it",
+    ),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
     "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
     "probe_rtt": (

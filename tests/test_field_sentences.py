@@ -54,8 +54,8 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; the queue "
-        "added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the "
+        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; a standing "
+        "queue (bufferbloat) added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the "
         "segments were lost "
         "(14 of 1,014)"
     )
@@ -526,6 +526,16 @@ def test_seconds_of_several_connections_are_called_a_sum() -> None:
     some = [entry(at, application=0.5, bandwidth=0.5) for at in range(3)]
     assert "30.0 of 60.0 s, the sum over all 3 connections" in sentences(some)[0].text
     assert "sum" not in sentences(some[:1])[0].text
+
+
+def test_a_long_queue_has_its_name_where_a_link_lost_segments_too() -> None:
+    """Told of the link, as its losses are; a short one is a queue like any other."""
+    for queue_ms, named in ((432.0, True), (20.0, False)):
+        lossy = entry(bandwidth=1.0, rate=3e6, base=23.5, queue=(queue_ms, 1.1 * queue_ms), lost=(20, 0))
+        said = sentences([lossy])[0]
+        assert said.kind == "bottleneck"
+        assert ("; a standing queue (bufferbloat) added 432 ms" in said.text) == named
+        assert ("; the queue added" in said.text) != named
 
 
 def test_the_bdp_is_named_only_where_a_full_link_shows_a_rate() -> None:

@@ -26,8 +26,8 @@ ALIKE = 1.1
 def bottleneck(group: Group) -> str:
     """That a link was full, or that several kept its queue filled."""
     if _known_share(group.flows) < SELDOM:
-        return _crowd(group.flows) + _queue(group)
-    return f"the link was full{fullness(group)}{_filled_by(group)}{_queue(group)}"
+        return _crowd(group.flows) + _queue(group, named=True)
+    return f"the link was full{fullness(group)}{_filled_by(group)}{_queue(group, named=True)}"
 
 
 def _filled_by(group: Group) -> str:
@@ -140,10 +140,11 @@ def together_bps(flows: tuple[Flow, ...]) -> float | None:
     return 8.0 * sum(flow.unique_bytes for flow in flows) / span_s if span_s > 0 else None
 
 
-def _queue(group: Group) -> str:
+def _queue(group: Group, *, named: bool = False) -> str:
     """What the queue added: of several connections of two hosts, to the RTT that most of their data had.
 
-    One that was opened while the queue stood has never seen the base RTT of the path; another has.
+    A long one is called a standing queue, if it is to be `named`. Who was opened while it stood has never
+    seen the base RTT of the path; another has.
     """
     queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
     if not queued:
@@ -159,7 +160,8 @@ def _queue(group: Group) -> str:
         return ""
     at_most = all(flow.base_at_most for flow in alike if flow.base_rtt_ms == base_ms)
     usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, base_at_most=at_most)
-    return f"; the queue{queue_words(usual)}"
+    what = "a standing queue (bufferbloat)" if named and usual.has_queue else "the queue"
+    return f"; {what}{queue_words(usual)}"
 
 
 def _usual(flows: list[Flow]) -> Flow:

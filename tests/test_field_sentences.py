@@ -54,10 +54,9 @@ def test_a_full_link_with_losses_is_the_bottleneck() -> None:
     (found,) = sentences([one])
     assert found.kind == "bottleneck"
     assert found.text == (
-        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; a standing "
-        "queue (bufferbloat) added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms; at least 1.4% of the "
-        "segments were lost "
-        "(14 of 1,014)"
+        "the link was full: 11.6 Mbit/s of IP packets, for 93% of the time with data in flight; a "
+        "standing queue (bufferbloat) added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 "
+        "ms; at least 1.4% of the segments were lost (14 of 1,014)"
     )
     assert found.cost_s == 0
 

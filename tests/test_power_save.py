@@ -27,7 +27,7 @@ class Transfer:
         self._up(0, 0, 0, 0x02)
         self._down(5_000, 0, 1, 0x12)
         t_us, seq = 20_000, 1
-        self._up(t_us - 2_000, seq, 1, 0x10)
+        self._up(7_000, seq, 1, 0x10)
         for number in range(ROUNDS):
             for k in range(2):
                 self._up(t_us + k * 2_000, seq + k * SEGMENT, 1, 0x18, SEGMENT)

@@ -265,13 +265,11 @@ impl Limits {
         let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
         add(Limit::Bandwidth, filled_ns);
         self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
-        // What arrived in loss recovery shows for how long the link needed it then.
         let recovery_ns = at(Wait::Recovery);
-        let rate = rate.or(rates.queued).filter(|_| alone);
-        let needed = |rate: f64| path.gaps.recovered() as f64 * copies.unwrap_or(1.0) * 1e9 / rate.max(1.0);
-        let in_recovery = rate.map_or(1.0, |rate| needed(rate) / recovery_ns.max(1.0)).min(full_behind);
         let part = recovery_ns / (behind_ns + recovery_ns + at(Wait::Drain)).max(1.0);
-        let (in_recovery, full_behind) = split(full_behind, in_recovery, part);
+        let rate = rate.or(rates.queued).filter(|_| alone);
+        let in_recovery = rate.map_or(1.0, |rate| needed_in_recovery(path, copies, rate, recovery_ns));
+        let (in_recovery, full_behind) = split(full_behind, in_recovery.min(full_behind), part);
         let left_ns = before_ns + behind_ns * (1.0 - full_behind);
         let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns) + late_ns;
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
@@ -351,6 +349,11 @@ impl Limits {
         let total_ns = self.total_ns();
         self.ns.map(|ns| if total_ns > 0.0 { ns / total_ns } else { 0.0 })
     }
+}
+
+/// Part of loss recovery that a link of that rate, bytes a second, needed for what arrived in it.
+fn needed_in_recovery(path: &Path, copies: Option<f64>, rate: f64, recovery_ns: f64) -> f64 {
+    path.gaps.recovered() as f64 * copies.unwrap_or(1.0) * 1e9 / rate.max(1.0) / recovery_ns.max(1.0)
 }
 
 /// The share of a part of a time, and that of the rest, which together are the `whole`; the first as near to `first` as that

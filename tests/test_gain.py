@@ -16,18 +16,25 @@ from multitracer.layers.tcp.bottleneck import _rate
 SECONDS = st.floats(0, 1e5, allow_nan=False)
 CLAIMS = st.lists(
     st.builds(
-        Claim, s=SECONDS, shared_s=SECONDS, follows=st.booleans(), certain=st.booleans(), apart=st.booleans()
+        Claim,
+        s=SECONDS,
+        shared_s=SECONDS,
+        follows=st.booleans(),
+        certain=st.booleans(),
+        open_s=SECONDS,
+        beyond_s=SECONDS,
+        apart=st.booleans(),
     ),
     max_size=8,
 )
 
 
-@given(SECONDS, SECONDS, SECONDS, SECONDS, CLAIMS)
+@given(SECONDS, SECONDS, SECONDS, SECONDS, SECONDS, CLAIMS)
 def test_costs_are_no_more_than_the_loss(
-    first: float, second: float, third: float, opening: float, claims: list[Claim]
+    first: float, second: float, third: float, opening: float, last: float, claims: list[Claim]
 ) -> None:
     low, middle, high = sorted((first, second, third))
-    found = costs(Loss(high, middle, low, high), claims, opening)
+    found = costs(Loss(high, middle, low, high), claims, opening, last)
     assert sum(cost.s for cost in found) <= middle * (1 + 1e-9) + 1e-9
     for cost in found:
         assert 0 <= cost.low_s <= cost.s <= cost.high_s <= high * (1 + 1e-9) + 1e-9

@@ -19,6 +19,9 @@ MOST_OF_ALL = 0.8
 WHOLE = 0.995
 """From this part of a time on it is said to be all of it."""
 
+STANDING = "a standing queue (bufferbloat)"
+"""One that is worth a sentence."""
+
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
@@ -56,9 +59,9 @@ def _crowd(flows: tuple[Flow, ...]) -> str:
 def bufferbloat(group: Group) -> str:
     """The same of a link whose queue is the matter."""
     if _known_share(group.flows) < SELDOM:
-        return f"{_crowd(group.flows)}, with a standing queue (bufferbloat){_queue(group)}"
+        return f"{_crowd(group.flows)}, with {STANDING}{_queue(group)}"
     filled = _filled_by(group)
-    return f"the link was full{fullness(group)}, with a standing queue (bufferbloat){filled}{_queue(group)}"
+    return f"the link was full{fullness(group)}, with {STANDING}{filled}{_queue(group)}"
 
 
 def fullness(group: Group) -> str:
@@ -160,7 +163,7 @@ def _queue(group: Group, *, named: bool = False) -> str:
         return ""
     at_most = all(flow.base_at_most for flow in alike if flow.base_rtt_ms == base_ms)
     usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, base_at_most=at_most)
-    what = "a standing queue (bufferbloat)" if named and usual.has_queue else "the queue"
+    what = STANDING if named and usual.has_queue else "the queue"
     return f"; {what}{queue_words(usual)}"
 
 

@@ -172,8 +172,11 @@ def _recoveries(flows: tuple[Flow, ...]) -> str:
     every = "" if unacked == timeouts else f"at least {unacked:,} as "
     parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
-    timed = f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
-    causes = [timed if timeouts else ""]
+    causes = [
+        f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"
+        if timeouts
+        else ""
+    ]
     for name, words in (
         ("fast", "by fast retransmit"),
         ("slow_start", "in slow start"),

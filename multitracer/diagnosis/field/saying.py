@@ -8,14 +8,12 @@ from dataclasses import replace
 from multitracer.diagnosis.field.causes import FULL_LINK, OF_LOSS, RECOVERY, SLOW_START
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object
-from multitracer.diagnosis.field.full_links import queue_words
+from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
-
-_STANDING = "a standing queue (bufferbloat)"
 
 
 def sentences(
@@ -115,5 +113,5 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     largest = max(left, key=lambda one: one.unique_bytes)
     # What an application that pauses writes at once waits for its own end: that queue does not stand.
     paused = largest.limits_s.get("application", 0.0) > largest.busy_s
-    what = "what the application wrote at once waited in a queue, which" if paused else _STANDING
+    what = "what the application wrote at once waited in a queue, which" if paused else STANDING
     return Finding(f"{what}{queue_words(largest)}", 0.0, "queue")

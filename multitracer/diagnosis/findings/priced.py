@@ -10,8 +10,9 @@ from multitracer.diagnosis.field.causes import OF_LOSS, causes, company
 from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
-from multitracer.diagnosis.findings.whole import duplicates_s
+from multitracer.diagnosis.findings.whole import duplicates_s, idle_kind
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
+from multitracer.model.schema.results import IDLE_CAUSES
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -19,12 +20,6 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
-_IDLE = {
-    _OPENING: "handshake/slow_start",
-    "idle_receiver_window": "receiver_window",
-    "idle_application": "application",
-}
-"""What a link is idle for by each, where one capture shows when it was."""
 _SHARING = (*OF_LOSS, "idle_application")
 _ATTEMPTS = "N2"
 _APART = {
@@ -191,13 +186,13 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     by_cause = {
         one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"
     }
-    unknown_s = float(utilization["idle_s"]) - sum(by_cause.values())
-    open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - sum(by_cause.values())
+    known_s = sum(by_cause.values())
+    unknown_s = float(utilization["idle_s"]) - known_s
+    open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - known_s
     found = {}
-    for kind, cause in _IDLE.items():
-        mine_s = by_cause.get(cause, 0.0)
-        if kind == _OPENING:
-            mine_s += sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
+    for cause in IDLE_CAUSES:
+        kind = idle_kind(cause)
+        mine_s = by_cause.get(cause, 0.0) + (_handshake_s(path) if kind == _OPENING else 0.0)
         found[kind] = mine_s + max(unknown_s, 0.0), mine_s + max(open_s, unknown_s, 0.0)
     return found
 
@@ -211,8 +206,11 @@ def _late_s(path: Offered) -> float:
     """By how much a timeout of its SYN or SYN+ACK delayed the only connection: the link had no data."""
     if len(path.entries) != 1 or not sum(flow.syn_timeouts for flow in path.flows):
         return 0.0
-    handshake_s = sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
-    return max(handshake_s - _rtt_s(path.entries[0]), 0.0)
+    return max(_handshake_s(path) - _rtt_s(path.entries[0]), 0.0)
+
+
+def _handshake_s(path: Offered) -> float:
+    return sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
 
 
 def _rtt_s(entry: Object) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from multitracer.diagnosis.chains.found import Chains
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.full_links import queue_words
+from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.timeline import Timeline
 from multitracer.output.used import idle_share, nearly_all
@@ -138,7 +138,7 @@ def idle_causes(
         )
         evidence = tuple(dict.fromkeys(evidence))
         command = plot_command(m, longest["start"], longest["end"])
-        found.append(Finding(text, total, f"idle_{cause.replace('/', '_')}", command, evidence[:12]))
+        found.append(Finding(text, total, idle_kind(cause), command, evidence[:12]))
     return found
 
 
@@ -169,7 +169,7 @@ def queue(
     largest = max(flows, key=lambda one: one.unique_bytes, default=None)
     if largest is None or largest.queue_ms is None or largest.base_rtt_ms is None:
         return None
-    text = f"a standing queue (bufferbloat){queue_words(largest, stood=stood)}"
+    text = f"{STANDING}{queue_words(largest, stood=stood)}"
     load = loads.get(largest.index)
     if load is not None:
         text += (
@@ -213,6 +213,21 @@ def _held_up(phases: list[Summary], chains: Chains | None) -> float:
 
 def _window(connections: list[Summary]) -> int:
     return max((entry.get("max_window_bytes") or 0 for entry in connections), default=0)
+
+
+def idle_kind(cause: str) -> str:
+    """Kind of the sentence of a cause of idle phases.
+
+    Parameters
+    ----------
+    cause : str
+        One of `multitracer.model.schema.results.IDLE_CAUSES`.
+
+    Returns
+    -------
+    str
+    """
+    return f"idle_{cause.replace('/', '_')}"
 
 
 def duplicates_s(utilization: Mapping[str, Any]) -> float:

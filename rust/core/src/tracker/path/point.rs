@@ -61,8 +61,8 @@ pub struct Evidence {
     pub large_segments: bool,
     /// Smallest half round trips, nanoseconds: toward the receiver, toward the sender.
     pub halves_ns: [Option<i64>; 2],
-    /// Whether the handshake was seen, which a host answers at once: not with data, nor while others between the same hosts may have filled the
-    /// queue that an answer waits in.
+    /// Whether the handshake was seen, which a host answers at once: not with data, nor while others between the same hosts may
+    /// have filled the queue that an answer waits in.
     pub handshake: bool,
     /// Whether each half was measured so often, the handshake among it, that an answer at its best took the host no time.
     pub often: [bool; 2],
@@ -98,8 +98,7 @@ impl Observation {
     pub fn of(connection: &Connection, direction: usize) -> Self {
         let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
         let [far, near] = halves_of(connection, direction);
-        let handshake = connection.handshake();
-        let often = if handshake { often(data) } else { [false; 2] };
+        let often = if connection.handshake() { often(data) } else { [false; 2] };
         let beside = data.path.as_deref().is_some_and(Path::beside);
         let evidence = Evidence {
             hops: [hops(data), hops(acks)],

@@ -10,9 +10,8 @@ from multitracer.diagnosis.field.causes import OF_LOSS, causes, company
 from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
-from multitracer.diagnosis.findings.whole import duplicates_s, idle_kind
+from multitracer.diagnosis.findings.whole import IDLE_WORDS, duplicates_s, idle_kind
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
-from multitracer.model.schema.results import IDLE_CAUSES
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -190,7 +189,7 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     unknown_s = float(utilization["idle_s"]) - known_s
     open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - known_s
     found = {}
-    for cause in IDLE_CAUSES:
+    for cause in IDLE_WORDS:
         kind = idle_kind(cause)
         mine_s = by_cause.get(cause, 0.0) + (_handshake_s(path) if kind == _OPENING else 0.0)
         found[kind] = mine_s + max(unknown_s, 0.0), mine_s + max(open_s, unknown_s, 0.0)

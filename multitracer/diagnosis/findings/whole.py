@@ -20,7 +20,7 @@ _HELD = 0.2
 _OVERLOAD = 2.0
 """What is in flight is in a queue only if it is more than this many times the BDP."""
 
-_IDLE = {
+IDLE_WORDS = {
     "receiver_window": "the advertised receive window was full",
     "application": "the application gave TCP no data, or everything was sent and the last ACKs were pending",
     "handshake/slow_start": "the congestion window was full: cwnd still below the BDP",
@@ -32,7 +32,7 @@ _IDLE = {
     "local_drop": "TCP was in recovery from a drop in front of the link",
     "power_save": "the station slept while the ACK it awaited was at its access point (power save)",
 }
-
+"""Why a link is idle, by each cause of idle phases."""
 
 WORTH_SAYING = 0.01
 """Duplicates are named beside an estimate from this part of what the link carried on."""
@@ -122,7 +122,7 @@ def idle_causes(
     for cause, mine in causes.items():
         total = sum(phase["end"] - phase["start"] for phase in mine)
         longest = max(mine, key=lambda phase: phase["end"] - phase["start"])
-        because = _IDLE.get(cause, cause.replace("_", " "))
+        because = IDLE_WORDS.get(cause, cause.replace("_", " "))
         if all(str(phase.get("because", "")).startswith("all data was sent") for phase in mine):
             because = "all data had been sent and only its ACK was awaited"
         if cause == "receiver_window" and (window := _window(connections)):
@@ -221,7 +221,7 @@ def idle_kind(cause: str) -> str:
     Parameters
     ----------
     cause : str
-        One of `multitracer.model.schema.results.IDLE_CAUSES`.
+        One of `IDLE_WORDS`.
 
     Returns
     -------

@@ -60,17 +60,21 @@ pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> V
     for width in widest..62 {
         widen(&mut series, width);
         let passed = rows(&series, |bin| bin.passed);
-        let times = together(&passed);
+        let times = together(&passed, 2);
         if all.len() < 2 || times.len() < FEW {
             break;
         }
+        // Where each takes a constant part, the sum is the same before one comes and after it left.
+        let with_one_alone = together(&passed, 1);
         let arrived = rows(&series, |bin| bin.bytes);
         let all_passed = |row: &Row| times.iter().map(|&at| row.at(at) as f64).sum::<f64>();
         let parts = passed.iter().zip(all).map(|(row, (_, part))| all_passed(row) * part);
         let carried = parts.sum::<f64>() / passed.iter().map(all_passed).sum::<f64>().max(1.0);
-        for (rows, part) in [(passed, carried), (arrived, 1.0)] {
-            if let Some(links) = judge(&rows, &times, width, segment_bytes) {
-                return links.into_iter().map(|link| link.map(|link| link.of(part))).collect();
+        for times in [&times, &with_one_alone] {
+            for (rows, part) in [(&passed, carried), (&arrived, 1.0)] {
+                if let Some(links) = judge(rows, times, width, segment_bytes) {
+                    return links.into_iter().map(|link| link.map(|link| link.of(part))).collect();
+                }
             }
         }
     }
@@ -127,8 +131,8 @@ fn rows(series: &[Series], of: fn(&Bin) -> u64) -> Vec<Row> {
     series.iter().map(|one| Row { first: one.first, bytes: one.bins.iter().map(of).collect() }).collect()
 }
 
-/// Bins throughout which two or more were there.
-fn together(rows: &[Row]) -> Vec<i64> {
+/// Bins throughout which so many or more were there.
+fn together(rows: &[Row], least: usize) -> Vec<i64> {
     let begin = rows.iter().map(|row| row.first).min().unwrap_or(0);
     let end = rows.iter().map(|row| row.first + row.bytes.len() as i64).max().unwrap_or(0);
     // Series that begin far apart have nothing in common.
@@ -139,7 +143,7 @@ fn together(rows: &[Row]) -> Vec<i64> {
         let from = times.last().map_or(begin, |&last: &i64| last + 1).max(start);
         times.extend(
             (from..end.min(start.saturating_add(BINS as i64)))
-                .filter(|&at| rows.iter().filter(|row| row.within(at)).take(2).count() == 2),
+                .filter(|&at| rows.iter().filter(|row| row.within(at)).take(least).count() == least),
         );
     }
     times
@@ -322,6 +326,19 @@ mod tests {
                 link.bytes_per_s as f64 / rate
             );
         }
+    }
+
+    /// Each at a constant rate: one alone, then both, then the other alone, and always the same sum.
+    #[test]
+    fn who_makes_room_for_another_shares_a_link() {
+        let one = series(1, &[[100_000; 12], [60_000; 12]].concat());
+        let two = series(13, &[[40_000; 12], [100_000; 12]].concat());
+        for link in share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0) {
+            assert_eq!(link.expect("they share it").full_permille, 1000);
+        }
+        let beside = series(13, &[[40_000; 12], [40_000; 12]].concat());
+        let steady = series(1, &[[100_000; 12], [100_000; 12]].concat());
+        assert!(share_a_full_link(&[(&steady, 1.0), (&beside, 1.0)], 1000.0).iter().all(Option::is_none));
     }
 
     #[test]

@@ -292,6 +292,15 @@ impl Sender {
         (last_ns > first_ns).then(|| i128::from(last_ns) - i128::from(first_ns))
     }
 
+    /// How long after the last ACK the last data came by, nanoseconds, if that was acknowledged already: its sender had not
+    /// received the ACK, but the transfer was complete. 0 otherwise.
+    pub fn after_the_end_ns(&self) -> i64 {
+        let acked_ns = self.totals.last_advance_ns.filter(|_| self.snd_una >= self.snd_max);
+        acked_ns
+            .zip(self.totals.last_data_ns)
+            .map_or(0, |(acked_ns, data_ns)| data_ns.saturating_sub(acked_ns).max(0))
+    }
+
     /// Retransmissions that were lost in their turn, as Linux counts them (`TCPLostRetransmit`).
     pub fn lost_again(&self) -> u64 {
         self.history.as_ref().map_or(0, |history| history.lost_again)

@@ -134,7 +134,7 @@ impl Limits {
         let totals = sender.totals();
         let first_ns = totals.first_data_ns?;
         let end_ns = totals.last_advance_ns.unwrap_or(first_ns).max(totals.last_data_ns.unwrap_or(first_ns));
-        let span_ns = end_ns.saturating_sub(first_ns).max(0);
+        let span_ns = end_ns.saturating_sub(sender.after_the_end_ns()).saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
         let acks = connection.senders_at(1 - direction);
         let waits = connection.exchanges();

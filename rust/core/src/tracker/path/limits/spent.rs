@@ -50,6 +50,7 @@ impl Spent {
             spent.give(Wait::Recovery as usize, to, i64::MAX);
         }
         spent.add(Wait::Network, rest_ns);
+        spent.end_with_last_ack(sender.after_the_end_ns());
         spent.never_came(path, sender, acks);
         spent.leave_to_link(path, link);
         spent
@@ -68,6 +69,15 @@ impl Spent {
         let ns = ns.min(self.ns[from]);
         self.ns[from] -= ns;
         self.add(to, ns);
+    }
+
+    /// A copy of what is acknowledged already, with nothing behind it, is a timer's: the transfer did not wait for it.
+    fn end_with_last_ack(&mut self, mut beyond_ns: i64) {
+        for wait in [Wait::Silence, Wait::Recovery, Wait::Drain, Wait::Network, Wait::Application] {
+            let ns = beyond_ns.min(self.at(wait)).max(0);
+            self.ns[wait as usize] -= ns;
+            beyond_ns -= ns;
+        }
     }
 
     /// What was sent in a pause and never came was refused by the sender's own queue, or lost and sent again in order.

@@ -57,6 +57,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
             "standing_queue_ms": None if queue is None else {"median": queue[0], "p95": queue[1]},
             "base_rtt_ms": facts.pop("base", None),
             "shared_with": facts.pop("shared", 0),
+            "rate_exact": facts.get("evidence") != ["queue"],
             "evidence": facts.pop("evidence", []),
         },
         **facts,

@@ -29,7 +29,7 @@ FULL = {"bandwidth": 0.9, "congestion_window": 0.1, "full": 0.93, "rate": 11.6e6
 def test_recovery_without_sack() -> None:
     found, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 40})])
     assert found.kind == "loss"
-    assert found.text.endswith("; without SACK it repairs one loss per RTT")
+    assert found.text.endswith("; without SACK it retransmits one segment per RTT")
     few, *_ = sentences([entry(**LOSSY, sack=False, again={"fast": 2})])
     assert "without SACK" not in few.text
     # Slow start after a timeout retransmits several in each RTT.

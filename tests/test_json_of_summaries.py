@@ -114,7 +114,7 @@ def test_the_worst_and_the_largest_are_shown(
     for text in texts:
         lines = [" ".join(line.split()) for line in text.splitlines()]
         assert "40 connections" in lines
-        assert "Data 4,800 bytes, 4,700 acknowledged; 100 bytes retransmitted that had passed before" in lines
+        assert "Data 4,800 bytes, 4,700 acknowledged; 100 bytes passed more than once" in lines
         again = [line for line in lines if "1 segment; causes inferred: 1 " in line]
         assert any(line.endswith("1 connection") for line in again)
         assert "Ends 1 reset, 39 open at the end" in lines

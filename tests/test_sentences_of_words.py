@@ -95,5 +95,5 @@ def test_the_wait_for_the_last_ack_is_no_fault_of_the_application() -> None:
 
 def test_what_never_came_by_is_no_duplicate() -> None:
     counts = {"unique": 10, "acked": 10, "duplicate": 0}
-    assert words.data(counts).endswith("no bytes retransmitted that had passed before")
+    assert words.data(counts).endswith("no bytes passed more than once")
     assert words.data(counts, all_sent=True).endswith("no bytes retransmitted")

@@ -51,12 +51,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 def _capture(m: Timeline, source: int) -> str:
-    """``the sender's capture``, with a word on its place where that is a guess."""
+    """``the sender's capture``, with a word on its place where that is not certain."""
     found = m.sources[source]
-    guessed = str(found.details.get("point_by", "")).startswith("guess")
-    return (
-        f"the {_WHERE.get(found.point or '', 'only')} capture{' (its place is a guess)' if guessed else ''}"
-    )
+    grade, _, _ = str(found.details.get("point_by", "")).partition(",")
+    return f"the {_WHERE.get(found.point or '', 'only')} capture{_PLACES.get(grade, '')}"
 
 
 def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
@@ -78,6 +76,8 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
         found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))
     return [(code, f"from {_capture(m, source)}: {text}") for code, text in found]
 
+
+_PLACES = {"guess": " (its place is a guess)", "likely": " (its place is likely, not certain)"}
 
 _MID_PATH = (
     "losses before this point, and the causes of their retransmissions, are inferred; causes rest on ACKs "
@@ -104,10 +104,10 @@ def _one_direction(data: Mapping[str, Any]) -> str:
 
 def _receiver_side(data: Mapping[str, Any]) -> str:
     twice = data["duplicate_bytes"]
-    arrived = f"; {twice:,} duplicate bytes arrived" if twice else ""
+    arrived = f"; {twice:,} bytes arrived more than once" if twice else ""
     return (
-        "retransmissions of lost segments, and their causes, are inferred; of the sender's timeouts those "
-        f"show that sent what arrived, and its duplicate bytes are unknown{arrived}"
+        "retransmissions of lost segments, and their causes, are inferred; timeouts whose retransmission was "
+        f"lost do not show, nor how many bytes were sent more than once{arrived}"
     )
 
 

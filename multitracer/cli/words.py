@@ -55,7 +55,7 @@ def data(counts: Object, *, all_sent: bool = False) -> str:
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
     # Copies that the network made are not the sender's: they stand with what came out of order.
-    again = f"{duplicate} bytes retransmitted{'' if all_sent else ' that had passed before'}"
+    again = f"{duplicate} bytes {'retransmitted' if all_sent else 'passed more than once'}"
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
 
 
@@ -345,7 +345,8 @@ def bottleneck(connection: Object) -> str:
     # Without a rate, what came later than the first may be jitter.
     if not found or facts is None or part_full(facts) < _SOME or found["rate_bps"] is None:
         return ""
-    parts = [f"{quantities.rate(found['rate_bps'])} of IP packets"]
+    about = "" if facts.rate_exact else "about "
+    parts = [f"{about}{quantities.rate(found['rate_bps'])} of IP packets"]
     queue = shown_queue(connection)
     if queue is not None:
         # What the base RTT may be too large by, the queue is more.

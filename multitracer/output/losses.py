@@ -76,8 +76,10 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     needless, reported = (
         entry.get(name) or 0 for name in ("needless_retransmissions", "duplicates_reported")
     )
+    # Those whose original came late are no copies of what passed before.
+    late = max(again.get("inferred", 0) - upstream, 0)
     # A needless copy may be lost in its turn: only those reported had arrived.
-    behind = (0 if needless >= passed_again else max(passed_again - reported, 0)) + open_segments
+    behind = (0 if needless - late >= passed_again else max(passed_again - reported, 0)) + open_segments
     return LossBounds(upstream, min(behind, data), data + upstream, divided)
 
 

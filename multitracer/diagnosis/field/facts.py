@@ -97,7 +97,8 @@ class Flow:
     rate_bps, full_share : float or None
         Of the bottleneck; the share of the time with data in flight in which it was full.
     rate_exact : bool
-        Whether data came at that rate again and again; else it is what was delivered while a queue stood.
+        Whether that is its rate within a few percent: not where jitter spreads the rates at which data came, nor
+        of what was delivered while a queue stood.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
@@ -138,6 +139,8 @@ class Flow:
         Whether their number is that of super-segments divided, and may be off by some.
     needless : int
         Segments retransmitted of which an earlier copy had reached the receiver.
+    reordered : int
+        Segments that the network reordered before they passed the capture.
     kernel_refused : int or None
         Retransmissions that the sender's own queue refused, by the kernel's counter.
     closures : tuple of int, float and float, or None
@@ -244,6 +247,7 @@ class Flow:
     wire_segments: int = 0
     divided: bool = False
     needless: int = 0
+    reordered: int = 0
     kernel_refused: int | None = None
     closures: tuple[int, float, float] | None = None
     link_known: bool = False

@@ -89,7 +89,14 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
     certain = seen and not missing
     least = needless_prefix(certain=certain, divided=any(flow.divided for flow in flows))
     of = "at least " if missing else ""
-    return f"; {least}{needless:,} of {of}{count(again + unseen, 'retransmission')} {were(needless)} needless"
+    said = f"; {least}{needless:,} of {of}{count(again + unseen, 'retransmission')} {were(needless)} needless"
+    return said + _reordered(flows, again)
+
+
+def _reordered(flows: tuple[Flow, ...], again: int) -> str:
+    """``; the network reordered 151 segments``, if that is so many that they may be why any was retransmitted."""
+    number = sum(flow.reordered for flow in flows)
+    return f"; the network reordered {count(number, 'segment')}" if 2 * number >= again > 0 else ""
 
 
 def loss(group: Group) -> str:
@@ -114,7 +121,7 @@ def loss(group: Group) -> str:
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
     fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
     one_a_round_trip = all(flow.without_sack for flow in flows) and fast >= max(FEW, slow_start)
-    return f"{said}; without SACK it repairs one loss per RTT" if one_a_round_trip else said
+    return f"{said}; without SACK it retransmits one segment per RTT" if one_a_round_trip else said
 
 
 def first_late(group: Group) -> str:
@@ -143,6 +150,8 @@ def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
     """Why it is known, or is not, that what was retransmitted had not been lost."""
     needless = sum(min(flow.needless, flow.retransmissions) for flow in flows)
     if again and needless == again:
+        if reordering := _reordered(flows, again):
+            return f", needless: the originals arrived, too{reordering}"
         # Duplicate ACKs asked for what had arrived by then, or was about to (RFC 5681 section 3.2).
         reordered = all(flow.fast == flow.retransmissions for flow in flows)
         return f", needless: the data had arrived{', reordered by the network' if reordered else ''}"

@@ -130,7 +130,8 @@ def _full_beside(group: Group) -> str:
     if full_s < (BESIDE if all(flow.rate_bps for flow in group.flows) else MOSTLY_BESIDE) * group.seconds:
         return ""
     known = group.flows[0].rate_bps if len(group.flows) == 1 else None
-    at = f" ({rate(known)} of IP packets)" if known is not None else ""
+    about = "" if group.flows[0].rate_exact else "about "
+    at = f" ({about}{rate(known)} of IP packets)" if known is not None else ""
     return (
         f"; for about {duration(full_s)} of that the link was full, too{at}: "
         "a larger window would only have lengthened its queue"

@@ -115,13 +115,18 @@ pub fn possible(connection: &Connection, direction: usize) -> u64 {
 
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.
 ///
-/// At the receiver's own capture these are all of which two copies came by. Elsewhere the receiver says so: by SACK, by
+/// At the receiver's own capture these are all of which two copies came by. Elsewhere those whose original came by behind its
+/// retransmission, where at most one in [`FEW_LOST`] was lost behind this point; and the receiver says so: by SACK, by
 /// DSACK (RFC 2883; not where the network duplicates packets, RFC 3708 section 3), by an ACK sooner than the second copy
 /// can have been answered, or with a timestamp older than that of the second copy (RFC 3522).
 pub fn needless(connection: &Connection, direction: usize) -> u64 {
     let sender = connection.senders_at(direction);
     let (counts, reported) = (sender.arrival_counts(), sender.needless());
     let mut found = counts.needless.max(reported);
+    // Whose original came late was not lost before this point, and hardly behind it where nearly nothing was.
+    if FEW_LOST * counts.downstream <= counts.doubled {
+        found = found.max(counts.doubled - counts.downstream);
+    }
     if counts.doubled > found {
         let seen = Observation::of(connection, direction);
         if seen.point == Some(Point::Receiver) && seen.grade >= Grade::Likely {
@@ -132,6 +137,9 @@ pub fn needless(connection: &Connection, direction: usize) -> u64 {
     let [spurious, ..] = connection.timeout_verdicts(direction);
     found.max(spurious).min(retransmissions(&sender.retransmission_counts()))
 }
+
+/// Of so many segments that passed twice, one was lost behind this point at most: then what the network reordered was not.
+const FEW_LOST: u64 = 20;
 
 /// Away from the sender, more identifications left out than so many for each segment known to be lost are not those of
 /// retransmissions lost in their turn: an ACK may have had them.

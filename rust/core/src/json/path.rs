@@ -118,6 +118,8 @@ fn push_limits(out: &mut String, limits: &Limits) {
 fn push_bottleneck(out: &mut String, found: &Bottleneck) {
     out.push_str("{\n        \"rate_bps\": ");
     or_null(out, found.rate_bps, |out, rate| push_rounded(out, rate, 3));
+    out.push_str(",\n        \"rate_exact\": ");
+    out.push_str(if found.rate_exact { "true" } else { "false" });
     out.push_str(",\n        \"full_share\": ");
     or_null(out, found.full_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"standing_queue_ms\": ");

@@ -128,7 +128,10 @@ impl Sender {
         if fresh && found == (ArrivalVerdict::Reordered, Evidence::TooSoon) {
             self.await_second_copy(segment, seq, place, peer);
         }
-        self.remember(segment, seq, step, Some(place));
+        // What the network duplicated is still what filled a gap, and its original may be yet to come.
+        let twice = self.books.as_ref().filter(|_| found.0 == ArrivalVerdict::NetworkDuplicate);
+        let of = twice.and_then(|books| books.copy_of(seq)?.arrival).unwrap_or(place);
+        self.remember(segment, seq, step, Some(of));
         found.0
     }
 

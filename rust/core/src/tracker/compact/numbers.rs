@@ -3,7 +3,7 @@
 use crate::tracker::fields::Walk;
 
 /// Room for the longest that is packed: no number takes more than nine bytes.
-pub(super) const ROOM: usize = 1 << 17;
+pub(super) const ROOM: usize = 1 << 18;
 /// What is behind the last number, so that eight bytes can be read where fewer are meant.
 pub(super) const BEHIND: usize = 7;
 

@@ -215,6 +215,18 @@ impl Path {
             })
             .or_else(|| self.gaps.link_behind())
             .or_else(|| self.kept_link())
+            .or_else(|| self.refusing_link(refused))
+    }
+
+    /// The same of a link that is empty at times, behind a queue of its sender's own that refuses segments.
+    fn refusing_link(&self, refused: bool) -> Option<Link> {
+        if !refused || self.beside() || self.trains.window_bound() || !self.of_network() {
+            return None;
+        }
+        steady::refusing_rate(&self.series, self.segment()).filter(|link| {
+            let rate = link.bytes_per_s as f64;
+            self.is_usual(rate) || self.thin(rate)
+        })
     }
 
     /// The same of a part of the time, of one alone, where no round trip shows a queue, and neither application nor window took much.

@@ -12,6 +12,8 @@ use crate::tracker::sender::Sender;
 pub struct Bottleneck {
     /// Bits of IP packets a second; `None` if no rate stands out.
     pub rate_bps: Option<f64>,
+    /// Whether it is that within a few percent; `false` without one.
+    pub rate_exact: bool,
     /// Share of the time with data under way in which it was full; `None` without enough ACKs.
     pub full_share: Option<f64>,
     /// Median and 95th percentile of the round trip over its smallest, nanoseconds.
@@ -215,15 +217,21 @@ fn bottleneck(
     let transmitted_ns =
         rate_bps.filter(|_| rtt.base_at_most).map_or(0.0, |rate_bps| segment_bits * 1e9 / rate_bps);
     let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64 - transmitted_ns).max(0.0);
+    let by_rate = !paced && rate.is_some() && (constant.is_some() || (link.is_some() && path.link.is_none()));
+    let by_trains = constant.filter(|_| path.link.is_none());
     Bottleneck {
         rate_bps,
+        // What passed while a queue stood is less than a link carries, by what it was idle for.
+        rate_exact: rate.is_some()
+            && (by_rate || path.link.is_some() || !by_queue)
+            && by_trains.is_none_or(|rate| trains.show_exactly(rate)),
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         base_ns,
         shared_with: path.shared,
         by_queue,
-        by_rate: !paced && rate.is_some() && (constant.is_some() || (link.is_some() && path.link.is_none())),
+        by_rate,
         by_sum: path.link.is_some(),
     }
 }

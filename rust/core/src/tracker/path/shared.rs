@@ -3,7 +3,7 @@
 use super::Link;
 use super::report::{carried, mean_rate};
 use super::series::Series;
-use super::together::{rates_beside, share_a_full_link};
+use super::together::{Brought, rates_beside, share_a_full_link};
 use crate::segment::Address;
 use crate::tracker::connection::Connection;
 use crate::tracker::connection_store::ConnectionStore;
@@ -18,6 +18,9 @@ const TOGETHER: f64 = 0.8;
 const IN_STEP: f64 = 0.5;
 /// Who has this part of the rate of a link on average, has it alone.
 const ALONE: f64 = 0.9;
+/// A series that covers this part of the time with data stands for all of it: it begins with the first few segments, behind which
+/// a sender may have waited for its timer.
+const COVERED: f64 = 0.8;
 
 struct Flow {
     number: usize,
@@ -30,10 +33,18 @@ struct Flow {
     /// Smallest whole round trip; 0 if a half is unknown.
     base_ns: i64,
     series: Series,
-    /// Bytes a second that arrived, over all of its time.
+    /// Bytes a second that arrived, over all of its time, and how long that is.
     mean_rate: f64,
+    data_ns: i128,
     /// Part of what passed here that was not lost behind this point.
     carried: f64,
+}
+
+impl Flow {
+    fn brought(&self) -> Brought<'_> {
+        let whole = self.series.span_ns() as f64 >= COVERED * self.data_ns as f64;
+        Brought { series: &self.series, carried: self.carried, whole }
+    }
 }
 
 /// Find and note them.
@@ -123,8 +134,7 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
             by_hosts.entry(of(flow)).or_default().push(place);
         }
         for places in by_hosts.into_values() {
-            let all: Vec<(&Series, f64)> =
-                places.iter().map(|&place| (&flows[place].series, flows[place].carried)).collect();
+            let all: Vec<Brought<'_>> = places.iter().map(|&place| flows[place].brought()).collect();
             let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
             let found = share_a_full_link(&all, segment_bytes);
             let mut first = None;
@@ -187,6 +197,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         base_ns: path.halves.least_ns().unwrap_or(0),
         series: path.series.clone(),
         mean_rate: mean_rate(sender),
+        data_ns: sender.data_ns().unwrap_or(0),
         carried: carried(connection, direction),
     })
 }

@@ -37,6 +37,8 @@ const NEARLY: f64 = 0.85;
 const BENT: f64 = 2.5;
 /// A path of which this part of the bins, one in so many, is empty stalled.
 const STALLED: usize = 5;
+/// Of the bins of a link that is empty at times, one in so many is of its rate.
+const FASTEST: usize = 3;
 /// Part of its rate that a link brings at least while it is full.
 const FULL: f64 = 0.85;
 
@@ -50,6 +52,31 @@ pub(super) fn steady_rate(series: &Series, packet: f64) -> Option<Link> {
             {
                 return Some(link);
             }
+        }
+        series.to_mut().widen();
+    }
+    None
+}
+
+/// The link whose queue refuses what this one sends beyond its rate, though it is empty at times: most bins hold nearly as much as the
+/// fastest of them.
+pub(super) fn refusing_rate(series: &Series, packet: f64) -> Option<Link> {
+    let mut series = Cow::Borrowed(series);
+    while series.bins.len() >= FEW + 2 {
+        let bytes = series.whole(|bin| bin.bytes);
+        let mut sorted = bytes.clone();
+        sorted.sort_unstable();
+        if sorted[sorted.len() / 2] as f64 >= PACKETS * packet {
+            let fastest = &sorted[sorted.len() - sorted.len() / FASTEST..];
+            let rate = sum(fastest) / fastest.len() as f64;
+            let spread = (fastest[fastest.len() - 1] - fastest[0]) as f64;
+            let full = sum(&bytes) / (rate * bytes.len() as f64);
+            let even = spread <= (2.0 * SPREAD * rate).max(2.0 * packet);
+            return (even && full >= FULL && !grows(&bytes, FASTER)).then_some(Link {
+                bytes_per_s: (rate * 1e9 / series.width_ns()) as u64,
+                full_permille: (full * 1000.0).min(1000.0) as u32,
+                fair: false,
+            });
         }
         series.to_mut().widen();
     }
@@ -259,6 +286,22 @@ mod tests {
             steps.into_iter().for_each(|(t_ns, bytes)| all.add(t_ns, bytes, 0, bytes as u64));
             prop_assert!(steady_rate(&all, 1500.0).is_none_or(|link| link.full_permille <= 1000));
         }
+    }
+
+    /// A queue of a few packets is empty at times: most bins hold nearly as much as the fastest, and no share of them is lost by that. One
+    /// that a window fills by halves has slower and faster bins.
+    #[test]
+    fn a_link_behind_a_short_queue_is_empty_at_times() {
+        let short: Vec<i64> = (0..40).map(|at| 1500 * [30, 32, 27, 33, 32, 31, 28, 32][at % 8]).collect();
+        let link = refusing_rate(&series(&short), 1500.0).expect("most of them are as fast");
+        assert!((0.9..0.99).contains(&(f64::from(link.full_permille) / 1000.0)), "{}", link.full_permille);
+        let all: i64 = short.iter().sum();
+        let carried =
+            link.bytes_per_s as f64 * f64::from(link.full_permille) / 1000.0 * 40.0 * (1u64 << 20) as f64
+                / 1e9;
+        assert!((carried / all as f64 - 1.0).abs() < 0.02, "{carried}");
+        let halved: Vec<i64> = (0..40).map(|at| 1500 * (16 + 2 * (at % 8))).collect();
+        assert!(refusing_rate(&series(&halved), 1500.0).is_none());
     }
 
     /// A window that is sent in each round trip comes at one rate, and the slow start before it came faster.

@@ -11,6 +11,8 @@ use std::ops::Range;
 
 /// Bins that are looked at, at least.
 const FEW: usize = 10;
+/// Bins in which one was there beside others, if the link was full in all of its time.
+const SOON: usize = 3;
 /// A bin should hold so many segments of all, or one more or less would be a change.
 const ENOUGH: f64 = 16.0;
 /// The sum is judged by this part of the bins, those nearest to its median: a link is not full all of the time, and
@@ -49,14 +51,24 @@ impl Row {
     }
 }
 
+/// What one connection brought.
+#[derive(Clone, Copy)]
+pub(super) struct Brought<'a> {
+    pub series: &'a Series,
+    /// Part of what passed here that was not lost behind this point; what came twice was carried twice.
+    pub carried: f64,
+    /// Whether that is all of its time.
+    pub whole: bool,
+}
+
 /// What each finds of the link that these share; `None` if it is not known that they share a full one, or of one that
-/// was hardly there together with others. With each is the part of what passed that was not lost behind this point; what
-/// came twice was carried twice. `segment_bytes` is what they send in one segment.
+/// was hardly there together with others. `segment_bytes` is what they send in one segment.
 ///
 /// Only the time together tells what the link takes. But once that is known, it tells of all of the time: the link was
 /// full while as much was brought, by however many, and not while less was.
-pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> Vec<Option<Link>> {
-    let (mut series, widest) = copies(all);
+pub(super) fn share_a_full_link(all: &[Brought<'_>], segment_bytes: f64) -> Vec<Option<Link>> {
+    let (mut series, widest) = copies(all.iter().map(|one| one.series));
+    let whole: Vec<bool> = all.iter().map(|one| one.whole).collect();
     for width in widest..62 {
         widen(&mut series, width);
         let passed = rows(&series, |bin| bin.passed);
@@ -68,11 +80,11 @@ pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> V
         let with_one_alone = together(&passed, 1);
         let arrived = rows(&series, |bin| bin.bytes);
         let all_passed = |row: &Row| times.iter().map(|&at| row.at(at) as f64).sum::<f64>();
-        let parts = passed.iter().zip(all).map(|(row, (_, part))| all_passed(row) * part);
+        let parts = passed.iter().zip(all).map(|(row, one)| all_passed(row) * one.carried);
         let carried = parts.sum::<f64>() / passed.iter().map(all_passed).sum::<f64>().max(1.0);
         for times in [&times, &with_one_alone] {
             for (rows, part) in [(&passed, carried), (&arrived, 1.0)] {
-                if let Some(links) = judge(rows, times, width, segment_bytes) {
+                if let Some(links) = judge(rows, &whole, times, width, segment_bytes) {
                     return links.into_iter().map(|link| link.map(|link| link.of(part))).collect();
                 }
             }
@@ -84,7 +96,7 @@ pub(super) fn share_a_full_link(all: &[(&Series, f64)], segment_bytes: f64) -> V
 /// Bytes a second that all of these brought together while each of them was there: for half of that time at least, or on
 /// average. With each is what it sends in one segment.
 pub(super) fn rates_beside(all: &[(&Series, f64)]) -> Vec<u64> {
-    let (mut series, widest) = copies(all);
+    let (mut series, widest) = copies(all.iter().map(|(series, _)| *series));
     let mut found: Vec<Option<f64>> = vec![None; all.len()];
     for width in widest..62 {
         widen(&mut series, width);
@@ -113,9 +125,10 @@ pub(super) fn rates_beside(all: &[(&Series, f64)]) -> Vec<u64> {
 }
 
 /// Copies that may be widened, and the width of the widest.
-fn copies(all: &[(&Series, f64)]) -> (Vec<Series>, u32) {
-    let widest = all.iter().map(|(series, _)| series.width).max().unwrap_or(0);
-    (all.iter().map(|(series, _)| (*series).clone()).collect(), widest)
+fn copies<'a>(all: impl Iterator<Item = &'a Series>) -> (Vec<Series>, u32) {
+    let all: Vec<Series> = all.cloned().collect();
+    let widest = all.iter().map(|series| series.width).max().unwrap_or(0);
+    (all, widest)
 }
 
 /// Give all of them bins of one width.
@@ -170,7 +183,13 @@ fn sum_at(rows: &[Row], at: i64) -> f64 {
     rows.iter().map(|row| row.at(at) as f64).sum()
 }
 
-fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<Vec<Option<Link>>> {
+fn judge(
+    rows: &[Row],
+    whole: &[bool],
+    times: &[i64],
+    width: u32,
+    segment_bytes: f64,
+) -> Option<Vec<Option<Link>>> {
     let sums: Vec<f64> = times.iter().map(|&at| sum_at(rows, at)).collect();
     let usual = spread(&sums).0;
     let above = sums.iter().filter(|&&sum| sum > usual * (1.0 + 2.0 * STEADY)).count();
@@ -196,7 +215,7 @@ fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<
     sorted.sort_unstable();
     let usual = plateau(&sorted).unwrap_or(usual);
     let seconds = (1u64 << width) as f64 / 1e9;
-    let link = |row: &Row| {
+    let link = |(row, &whole): (&Row, &bool)| {
         let (mut count, mut own, mut fair) = (0usize, 0.0, 0.0);
         for (&at, &sum) in times.iter().zip(&sums).filter(|(at, _)| row.within(**at)) {
             let others = rows.iter().filter(|row| row.within(at)).count();
@@ -204,17 +223,22 @@ fn judge(rows: &[Row], times: &[i64], width: u32, segment_bytes: f64) -> Option<
             own += row.at(at) as f64;
             fair += sum / others.max(1) as f64;
         }
-        if count < FEW / 2 {
+        let (full, all) = (
+            row.throughout().filter(|&at| sum_at(rows, at) >= FULL * usual).count(),
+            row.throughout().count(),
+        );
+        // Of who was there for a short time only, no more is known than that the link was full all of it, if it got its share.
+        let fair = own >= fair / 2.0;
+        if count < if whole && full == all && fair { SOON } else { FEW / 2 } {
             return None;
         }
-        let full = row.throughout().filter(|&at| sum_at(rows, at) >= FULL * usual).count();
         Some(Link {
             bytes_per_s: (usual / seconds) as u64,
-            full_permille: (full * 1000 / row.throughout().count().max(1)) as u32,
-            fair: own >= fair / 2.0,
+            full_permille: (full * 1000 / all.max(1)) as u32,
+            fair,
         })
     };
-    Some(rows.iter().map(link).collect())
+    Some(rows.iter().zip(whole).map(link).collect())
 }
 
 #[cfg(test)]
@@ -231,13 +255,17 @@ mod tests {
         series
     }
 
+    fn all_of(series: &Series, carried: f64) -> Brought<'_> {
+        Brought { series, carried, whole: true }
+    }
+
     proptest! {
         /// Two that divide a link, however they do, share it.
         #[test]
         fn what_one_gets_the_other_loses(parts in prop::collection::vec(5i64..95, 20..60)) {
             let one = series(100, &parts.iter().map(|part| part * 1000).collect::<Vec<_>>());
             let two = series(100, &parts.iter().map(|part| (100 - part) * 1000).collect::<Vec<_>>());
-            let found = share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0);
+            let found = share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0);
             prop_assume!(spread(&parts.iter().map(|part| *part as f64).collect::<Vec<_>>()).1 >= 1.0);
             for link in found {
                 let link = link.expect("they share it");
@@ -254,7 +282,7 @@ mod tests {
                 steps.into_iter().for_each(|(t_ns, bytes)| series.add(t_ns, bytes, 0, bytes as u64));
                 series
             }).collect();
-            let with_part: Vec<_> = all.iter().map(|series| (series, 1.0)).collect();
+            let with_part: Vec<_> = all.iter().map(|series| all_of(series, 1.0)).collect();
             let found = share_a_full_link(&with_part, 1000.0);
             prop_assert_eq!(found.len(), all.len());
         }
@@ -276,7 +304,9 @@ mod tests {
             };
             let (one, two) = (series(7, &one()), series(7, &one()));
             shared += usize::from(
-                share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0).iter().any(Option::is_some),
+                share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0)
+                    .iter()
+                    .any(Option::is_some),
             );
         }
         assert!(shared <= 5, "{shared}");
@@ -287,7 +317,7 @@ mod tests {
         let parts: Vec<i64> = (0..20).map(|at| if at % 2 == 0 { 30_000 } else { 70_000 }).collect();
         let one = series(1, &[&parts[..], &[2_000; 40]].concat());
         let two = series(1, &parts.iter().map(|part| 100_000 - part).collect::<Vec<_>>());
-        let found = share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0);
+        let found = share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0);
         let full = |place: usize| found[place].expect("they share it").full_permille;
         assert!((300..=350).contains(&full(0)), "{}", full(0));
         assert_eq!(full(1), 1000);
@@ -303,7 +333,7 @@ mod tests {
                 series.add(at << 20, bytes, 0, bytes as u64 * 5 / 4);
             }
         }
-        for link in share_a_full_link(&[(&both[0], 0.8), (&both[1], 0.8)], 1000.0) {
+        for link in share_a_full_link(&[all_of(&both[0], 0.8), all_of(&both[1], 0.8)], 1000.0) {
             let link = link.expect("they share it");
             let rate = 100_000.0 / (1u64 << 20) as f64 * 1e9;
             assert!((link.bytes_per_s as f64 / rate - 1.0).abs() < 0.01, "{}", link.bytes_per_s);
@@ -317,7 +347,7 @@ mod tests {
         let part = |at: i64| 1000 * (2 + 3 * (at % 3));
         let one = series(1, &(0..45).map(part).collect::<Vec<_>>());
         let two = series(1, &(0..45).map(|at| level(at) - part(at)).collect::<Vec<_>>());
-        for link in share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0) {
+        for link in share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0) {
             let link = link.expect("they share it");
             let rate = 17_400.0 / (1u64 << 20) as f64 * 1e9;
             assert!(
@@ -333,18 +363,24 @@ mod tests {
     fn who_makes_room_for_another_shares_a_link() {
         let one = series(1, &[[100_000; 12], [60_000; 12]].concat());
         let two = series(13, &[[40_000; 12], [100_000; 12]].concat());
-        for link in share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0) {
+        for link in share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0) {
             assert_eq!(link.expect("they share it").full_permille, 1000);
         }
         let beside = series(13, &[[40_000; 12], [40_000; 12]].concat());
         let steady = series(1, &[[100_000; 12], [100_000; 12]].concat());
-        assert!(share_a_full_link(&[(&steady, 1.0), (&beside, 1.0)], 1000.0).iter().all(Option::is_none));
+        assert!(
+            share_a_full_link(&[all_of(&steady, 1.0), all_of(&beside, 1.0)], 1000.0)
+                .iter()
+                .all(Option::is_none)
+        );
     }
 
     #[test]
     fn a_steady_one_beside_little_is_alone() {
         let one = series(1, &[90_000; 40]);
         let two = series(1, &(0..40).map(|at| 300 + 100 * (at % 5)).collect::<Vec<_>>());
-        assert!(share_a_full_link(&[(&one, 1.0), (&two, 1.0)], 1000.0).iter().all(Option::is_none));
+        assert!(
+            share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0).iter().all(Option::is_none)
+        );
     }
 }

@@ -307,6 +307,11 @@ impl Trains {
         (queued || (!self.window_bound() && usual())).then_some(rate)
     }
 
+    /// Whether the trains around a rate show it within a few percent.
+    pub fn show_exactly(&self, rate: f64) -> bool {
+        self.rates.is_sharp(rate)
+    }
+
     /// Whether a queue stood for most of the time.
     pub fn mostly_queued(&self) -> bool {
         self.all_ns > 0 && 2 * self.queued_ns > self.all_ns

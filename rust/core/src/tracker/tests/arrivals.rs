@@ -125,3 +125,42 @@ proptest! {
         both(&passing, true, true);
     }
 }
+
+/// The network duplicates a retransmission, and the original comes behind both: nothing was lost, whatever is in between.
+#[test]
+fn an_original_behind_its_retransmission_was_not_lost() {
+    for copies in [1, 2] {
+        let one = |place: i64, t_ms: i64, id: u16| Passing {
+            t_ms,
+            seq: place * i64::from(PAYLOAD) + 1,
+            id,
+            ts_val: id.into(),
+            again: false,
+            copy: false,
+        };
+        let in_order = (0..30)
+            .filter(|place| *place != 20)
+            .map(|place| one(place, 1000 + 5 * place, 500 + place as u16));
+        let again = (0..copies).map(|at| Passing { again: at == 0, copy: at > 0, ..one(20, 1160 + at, 530) });
+        let passing: Vec<_> = in_order.chain(again).chain([one(20, 1170, 520), one(30, 1180, 531)]).collect();
+        for (found, right) in both(&passing, true, true) {
+            assert_eq!(found, right);
+        }
+        let mut talk = Talk::new(77);
+        talk.handshake(true);
+        for one in &passing {
+            let mut segment = talk.blank(one.t_ms, true);
+            (segment.seq, segment.ack) =
+                (talk.isn_a.wrapping_add(one.seq as u32), talk.isn_b.wrapping_add(1));
+            (segment.length, segment.ip_id) = (PAYLOAD, one.id);
+            segment.options.timestamps = Some((one.ts_val, 0));
+            talk.tracker.segment(&segment);
+        }
+        let (connections, _) = talk.done();
+        let counts = connections[0].senders[0].arrival_counts();
+        assert_eq!((counts.upstream, counts.downstream), (0, 0), "{copies}");
+        let again = crate::summary::retransmissions(&connections[0].senders[0].retransmission_counts());
+        assert_eq!(crate::summary::needless(&connections[0], 0), again, "{copies}");
+        assert!(again > 0);
+    }
+}

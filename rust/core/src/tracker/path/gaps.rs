@@ -141,7 +141,8 @@ impl Gaps {
         let took_ns = (segment.t_ns - first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         // What was lost of so few segments, nothing but a timer repairs.
-        let by_timer = took_ns >= SILENCE_NS && own.totals.duplicate_bytes > 0;
+        let lost = own.totals.duplicate_bytes > 0 || own.arrival_counts().upstream > 0;
+        let by_timer = took_ns >= SILENCE_NS && lost;
         let wait = if by_link {
             Wait::Network
         } else if by_timer {

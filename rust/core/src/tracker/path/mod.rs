@@ -77,6 +77,8 @@ pub struct Path {
     gaps: Gaps,
     halves: Halves,
     trains: Trains,
+    /// Bytes that had arrived when this began: the first ACK behind that finds them, too.
+    before: u32,
     /// Other connections found to queue at the same place, once all were compared, and the smallest round trip of
     /// those between the same hosts: some may have begun in a queue that stood (0: unknown).
     shared: Option<u32>,
@@ -130,12 +132,13 @@ impl Fields for Path {
             payload,
             noted,
             timed,
+            before,
             shared,
             shared_base_ns,
             beside_rate,
             link,
         } = self;
-        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, timed);
+        walk_over!(walk: gaps, halves, trains, series, segments, ip_bytes, payload, timed, before);
         // Most of it had passed.
         let mut since = payload.wrapping_sub(*noted);
         since.walk(walk);
@@ -428,6 +431,7 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     path.trains.sack = own.sack_permitted;
     // What came before this was looked at crosses the link like the rest: the first ACK finds so much more.
     path.noted = 0u64.wrapping_sub(own.totals.data_bytes);
+    path.before = (own.acked_bytes() + own.sacked.total()).clamp(0, i64::from(u32::MAX)) as u32;
     own.ttl = segment.ttl;
     own.path = Some(path);
 }

@@ -26,6 +26,10 @@ pub(super) fn sum(bytes: &[u64]) -> f64 {
     bytes.iter().map(|&bytes| bytes as f64).sum()
 }
 
+fn sum_of(bins: &[Bin], of: fn(&Bin) -> u64) -> u64 {
+    bins.iter().map(of).sum()
+}
+
 /// The part of what passed here that a link behind this point carried: of what it dropped, it carried nothing.
 pub(super) fn carried(arrived: f64, passed: f64) -> f64 {
     if arrived > 0.0 && arrived < (1.0 - LOST) * passed { arrived / passed } else { 1.0 }
@@ -132,6 +136,28 @@ impl Series {
     /// From the first bin to the last.
     pub fn span_ns(&self) -> i64 {
         (self.bins.len() as i64) << self.width
+    }
+
+    /// What was found with the first ACK had come since then, evenly as far as is known: so many bytes.
+    pub fn open_at(&mut self, since_ns: i64, bytes: u64) {
+        let place = |width: u32| since_ns >> width;
+        while self.width < 62
+            && self.first.saturating_sub(place(self.width)) + self.bins.len() as i64 > BINS as i64
+        {
+            self.widen();
+        }
+        let more = self.first.saturating_sub(place(self.width));
+        let Some(found) = self.bins.first().filter(|_| more > 0) else { return };
+        let (bytes, passed) = (bytes.min(found.bytes), bytes.min(found.passed));
+        let more = more as u64;
+        let parts = |of: u64| (0..more).map(move |at| of * (at + 1) / (more + 1) - of * at / (more + 1));
+        let before = parts(bytes).zip(parts(passed));
+        let before: Vec<Bin> =
+            before.map(|(bytes, passed)| Bin { bytes, passed, ..Bin::default() }).collect();
+        self.bins[0].bytes -= sum_of(&before, |bin| bin.bytes);
+        self.bins[0].passed -= sum_of(&before, |bin| bin.passed);
+        self.bins.splice(0..0, before);
+        self.first -= more as i64;
     }
 
     /// The rate, bytes a second, that most bins share, or else that a fifth of them exceed; `None` if there are too few.
@@ -324,6 +350,22 @@ mod tests {
                 let held = all.iter().filter(|t| (**t >> series.width) - series.first == place as i64).count();
                 prop_assert_eq!(bin.bytes, held as u64);
             }
+        }
+    }
+
+    /// What came before the first ACK is spread over the time since it began to come: nothing is lost or counted twice by that.
+    #[test]
+    fn what_came_first_is_spread_over_its_time() {
+        for (since, bytes) in
+            [(0i64, 5_000u64), (40 << FIRST, 4_000), (95 << FIRST, 1_000), (100 << FIRST, 9_000)]
+        {
+            let mut series = Series::default();
+            (100..140i64).for_each(|at| series.add(at << FIRST, 6_000, 0, 6_000));
+            series.open_at(since, bytes);
+            let brought: Vec<u64> = series.bins.iter().map(|bin| bin.bytes).collect();
+            assert_eq!(sum(&brought), 40.0 * 6_000.0);
+            assert!(series.bins.len() <= BINS && series.bins.iter().all(|bin| bin.bytes == bin.passed));
+            assert_eq!(series.first, since >> series.width);
         }
     }
 }

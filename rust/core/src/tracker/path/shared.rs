@@ -183,6 +183,11 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
     if !path.comparable() {
         return None;
     }
+    let segment_bytes = path.payload as f64 / f64::from(path.segments.max(1));
+    let mut series = path.series.clone();
+    if let Some(first_ns) = sender.totals.first_data_ns {
+        series.open_at(first_ns + sender.rtt.min().unwrap_or(0), path.before.into());
+    }
     let mut hosts = connection.endpoints.map(|(address, _)| address);
     if direction == 1 {
         hosts.reverse();
@@ -191,11 +196,11 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         number,
         direction,
         bytes: sender.totals.data_bytes,
-        segment_bytes: path.payload as f64 / f64::from(path.segments.max(1)),
+        segment_bytes,
         hosts,
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.least_ns().unwrap_or(0),
-        series: path.series.clone(),
+        series,
         mean_rate: mean_rate(sender),
         data_ns: sender.data_ns().unwrap_or(0),
         carried: carried(connection, direction),

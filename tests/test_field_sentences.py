@@ -510,7 +510,7 @@ def test_a_handshake_of_a_round_trip_is_no_sentence_of_its_own() -> None:
     usual = entry(**shares, base=2000.0)
     assert "idle_handshake_slow_start" not in {one.kind for one in sentences([usual]) if one.text}
     late = entry(**shares, base=100.0)
-    rest = "; the congestion window limited it for 1.00 s"
+    rest = "; the congestion window limited the transfer for 1.00 s"
     assert f"the handshake took 2.0 of 20.0 s{rest}" in {one.text for one in sentences([late])}
     # The client opened it: away from it, nothing shows SYNs that were lost before the capture.
     behind = {**late, "rtt": {"toward_receiver": {"min_ms": 0.1}, "toward_sender": {"min_ms": 40.0}}}

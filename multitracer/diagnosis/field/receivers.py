@@ -27,6 +27,9 @@ EMPTIED = 0.7
 """A receiver's window fills a link that was full for nearly all of the time if it is so many times the BDP,
 and this part of it is in flight on average."""
 
+EMPTIED_AT_MOST = 0.85
+"""The same where only an upper bound of the base RTT is known, and so of what is in flight."""
+
 WHOLE = 0.5
 """From this part of the largest window on that one ACK answers, it answers all that was in flight."""
 
@@ -66,7 +69,8 @@ def reader_of(flow: Flow) -> str | None:
     used = window_used(flow)
     if used is None or held_s < _MOSTLY * (flow.seconds or 0.0):
         return None
-    if used >= EMPTIED:
+    unsure = flow.rtt_ms is None and flow.base_at_most
+    if used >= (EMPTIED_AT_MOST if unsure else EMPTIED):
         # The RTT is longer by the waits for the reader where it is these that ACKs waited for.
         read = acked_when_read(flow) and _used_at_best(flow) < EMPTIED
         return SLOW if read else SMALL

@@ -51,10 +51,12 @@ def _recovery(group: Group) -> str:
     if group.kind not in FULL_LINK or recovery_s < SAID_S:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""
+    # What repaired nothing is no recovery of a loss.
+    what = "loss recovery" if any(flow.lost for flow in group.flows) else "recovery"
     # Others fill a link that one leaves to them.
     if any(flow.shared or flow.link_known for flow in group.flows):
-        return f"; loss recovery took {duration(recovery_s)} of their time{summed}"
-    return f"; loss recovery left the link less than full for {duration(recovery_s)}{summed}"
+        return f"; {what} took {duration(recovery_s)} of their time{summed}"
+    return f"; {what} left the link less than full for {duration(recovery_s)}{summed}"
 
 
 def _local_drop(group: Group) -> str:
@@ -256,7 +258,7 @@ def _handshake_too(handshake_s: float, group: Group) -> str:
 
 def _window_too(flows: tuple[Flow, ...], seconds: float) -> str:
     """How long the congestion window was the limit beside what a sentence is about; nothing if hardly so."""
-    them = "it" if len(flows) == 1 else "them"
+    them = "the transfer" if len(flows) == 1 else "them"
     return f"; the congestion window limited {them} for {duration(seconds)}" if seconds >= SAID_S else ""
 
 

@@ -54,7 +54,9 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     twice, sent = utilization["carried_twice_bytes"], utilization["sent_bytes"]
     carried = sent - (utilization["duplicate_bytes"] - twice)
     lost = idle + duplicates_s(utilization)
-    of_all = "sent" if carried == sent else "that it carried"
+    # At the receiver alone, what was lost before it is not known.
+    whole = "sent" if m.snd is not None or m.rcv is None else "that arrived"
+    of_all = whole if carried == sent else "that it carried"
     share, about = f"{value:.1%}", ""
     # Which copies the link carried, and which were lost before it, only its log or the receiver's end shows.
     proven = utilization["basis"] == "link log" or m.rcv is not None
@@ -77,8 +79,8 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
         if twice and proven and worth_it
         else "",
     ]
-    whole = ": TCP used nearly all of the link's capacity" if all_used else ""
-    text = f"utilization {share}" + (f": {joined(parts)}" if any(parts) else whole)
+    used = ": TCP used nearly all of the link's capacity" if all_used else ""
+    text = f"utilization {share}" + (f": {joined(parts)}" if any(parts) else used)
     return Finding(text, lost, "utilization", plot_command(m, None, None))
 
 

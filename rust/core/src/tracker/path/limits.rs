@@ -13,6 +13,8 @@ use super::{Link, OTHERWISE, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
+/// A link that needs this part of the time for all that came was full while nothing else shows.
+const CARRIED: f64 = 0.85;
 /// From this part of a time on, what a link cannot have been full of it is the wait for the last ACK.
 const AWAITED: f64 = 0.02;
 
@@ -299,7 +301,13 @@ impl Limits {
         self.silent_ns = at(Wait::Silence);
         add(Limit::Application, at(Wait::Drain) * (1.0 - full_behind) + at(Wait::Application));
         add(Limit::ReceiverWindow, at(Wait::Window));
-        add(Limit::Unknown, at(Wait::Unknown));
+        // While nobody knows what it waited for, a link that needed nearly all of the time for what it carried was full.
+        let unknown_ns = at(Wait::Unknown);
+        let needed_ns = if most_ns.is_finite() && most_ns >= CARRIED * span_ns as f64 { most_ns } else { 0.0 };
+        let by_link_ns = (unknown_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, unknown_ns);
+        add(Limit::Unknown, unknown_ns - by_link_ns);
+        add(Limit::Bandwidth, by_link_ns);
+        self.full_ns = self.full_ns.map(|full_ns| full_ns + by_link_ns);
         // What the link was full in is no recovery's.
         self.window_in_recovery_ns = (window_ns as f64).min(self.ns[Limit::LossRecovery as usize]);
         // Times of a file may go backwards.

@@ -2,6 +2,8 @@
 //!
 //! Reads the folders `traces` and `samples/pcap` of `$MULTITRACER_SHARED`; skipped without it or without the tools.
 
+#![expect(clippy::disallowed_methods, reason = "no Python is here")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -20,6 +20,7 @@ mod wifi;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    multitracer_core::input::read_ratio();
     capture::register(m)?;
     dccp::register(m)?;
     diag::register(m)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use multitracer_core::input::Progress;
+use multitracer_core::input::{Progress, read_ratio};
 use multitracer_core::threads;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -31,6 +31,8 @@ pub(crate) fn watched<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let mut interrupted = None;
+    // What is done meanwhile may set variables: NumPy does as it is loaded.
+    read_ratio();
     let outcome = std::thread::scope(|scope| {
         let (done, wait) = mpsc::channel();
         // A receiver is not Sync, which letting go of the interpreter asks for; nobody else takes this lock.

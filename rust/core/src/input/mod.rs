@@ -19,7 +19,7 @@ mod tests;
 pub use coming::{Stop, open_coming};
 pub use compression::{Compression, decompressed_head};
 pub use kept::Kept;
-pub use limit::{ExpansionLimit, FREE_BYTES, MAX_RATIO, RATIO_VARIABLE};
+pub use limit::{ExpansionLimit, FREE_BYTES, MAX_RATIO, RATIO_VARIABLE, read_ratio};
 pub use progress::Progress;
 
 use kept::Keeping;

@@ -303,7 +303,8 @@ impl Limits {
         add(Limit::ReceiverWindow, at(Wait::Window));
         // While nobody knows what it waited for, a link that needed nearly all of the time for what it carried was full.
         let unknown_ns = at(Wait::Unknown);
-        let needed_ns = if most_ns.is_finite() && most_ns >= CARRIED * span_ns as f64 { most_ns } else { 0.0 };
+        let needed_ns =
+            if most_ns.is_finite() && most_ns >= CARRIED * span_ns as f64 { most_ns } else { 0.0 };
         let by_link_ns = (unknown_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, unknown_ns);
         add(Limit::Unknown, unknown_ns - by_link_ns);
         add(Limit::Bandwidth, by_link_ns);

@@ -76,7 +76,10 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
             other != place && one.hosts == flow.hosts && meet(&flow.series, &one.series)
         };
         let beside_rate = if flows.iter().enumerate().any(beside) { rates[place].max(1) } else { 0 };
-        let others = roots.iter().filter(|other| *other == mine).count() - 1;
+        let shares = |(other, one): (usize, &Flow)| {
+            other != place && roots[other] == *mine && meet(&flow.series, &one.series)
+        };
+        let others = flows.iter().enumerate().filter(|&one| shares(one)).count();
         connections.note(flow.number, |connection| {
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);

@@ -521,6 +521,26 @@ def test_a_handshake_of_a_round_trip_is_no_sentence_of_its_own() -> None:
     assert f"the handshake took 2.0 of 20.0 s{rest}" in {one.text for one in sentences([answered])}
 
 
+def test_away_from_the_sender_slow_start_may_have_been_a_wait() -> None:
+    shares = {"application": 0.7, "congestion_window": 0.3}
+    for point, parts, most in (
+        ("rcv", shares, "at most "),
+        ("snd", shares, ""),
+        ("rcv", {"congestion_window": 0.9}, ""),
+    ):
+        said = [one.text for one in sentences([entry(**parts, point=point, unique=14_480)])]
+        assert any(
+            f"limited the transfer for {most}{20 * parts['congestion_window']:.1f} of" in one for one in said
+        ), said
+
+
+def test_what_repaired_nothing_is_no_recovery_of_a_loss() -> None:
+    for lost, what in ((0, "recovery"), (3, "loss recovery")):
+        facts = {"bandwidth": 0.8, "loss_recovery": 0.2, "full": 0.8, "rate": 5e6, "lost": (lost, 0)}
+        (said, *_) = sentences([entry(**facts, again={"fast": 3}, needless_retransmissions=0 if lost else 3)])
+        assert f"; {what} left the link less than full" in said.text, said.text
+
+
 def test_seconds_of_several_connections_are_called_a_sum() -> None:
     some = [entry(at, application=0.5, bandwidth=0.5) for at in range(3)]
     assert "30.0 of 60.0 s, the sum over all 3 connections" in sentences(some)[0].text
@@ -815,6 +835,16 @@ SMALL_WINDOW: Any = {"receiver_window": 0.9, "congestion_window": 0.1, "base": 2
 def test_what_kept_a_receiver_s_window_small(facts: Any, words: str) -> None:
     (said, *_) = sentences([entry(0, **SMALL_WINDOW | facts)])
     assert said.text.startswith(f"limited by {words}"), said.text
+
+
+@pytest.mark.parametrize(("unique", "small"), [(6_000_000, True), (5_000_000, False)])
+def test_below_an_upper_bound_of_the_rtt_more_of_a_window_has_to_be_in_flight(
+    unique: int, small: bool
+) -> None:
+    """Of 65,535 bytes in each RTT of 200 ms at most, 92% or 76% were in flight at most."""
+    rtt = {"base_at_most": True, **dict.fromkeys(("toward_receiver", "toward_sender"), {"min_ms": 100.0})}
+    (said, *_) = sentences([entry(0, receiver_window=0.9, unique=unique, base=200.0, rtt=rtt, point="rcv")])
+    assert ("small window" in said.text) is small, said.text
 
 
 def test_most_of_the_time_between_requests_may_be_the_path_s() -> None:

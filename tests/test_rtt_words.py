@@ -31,6 +31,14 @@ def _measured(point: str, near_ms: float, *, timestamps: bool = False) -> dict[s
     return entry(point=point, rtt=rtt, rtt_ms=samples, timestamps=timestamps)
 
 
+def test_at_the_receiver_that_half_is_its_host() -> None:
+    one = _measured("rcv", 5.8)
+    said = "the receiver's host acknowledged after 2.9 ms, median; 95th percentile 3.1 ms"
+    assert words.rtt(one) == f"min 8.3 ms; later unknown here: no timestamps ({said})"
+    one["rtt"]["toward_receiver"] = _half(0.005, 0.007, 0.03)
+    assert words.rtt(one) == "min 8.3 ms; later unknown here: no timestamps"
+
+
 @pytest.mark.parametrize("point", ["snd", "mid"])
 def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
     one = _measured(point, 5.8)

@@ -245,6 +245,9 @@ def rtt(found: Object) -> str:
     return f"min {low}, mean {mean}, max {high} ({count(samples['samples'], 'sample')}{far}{limits})"
 
 
+_AT_ONCE_MS = 1.0
+
+
 def _far_half(found: Object) -> str:
     """What was measured of it: between the capture and the receiver."""
     half = found["rtt"]["toward_receiver"]
@@ -253,6 +256,10 @@ def _far_half(found: Object) -> str:
     median, p95 = (duration(half[key] / 1e3) for key in ("median_ms", "p95_ms"))
     limit = without_delayed(found)
     without = f", {limit}" if limit else ""
+    if (found.get("observation") or found).get("point") == "rcv":
+        # A host that acknowledges at once shows nothing by that.
+        answers = f" (the receiver's host acknowledged after {median}, median; 95th percentile {p95}{without})"
+        return answers if half["median_ms"] >= _AT_ONCE_MS else ""
     return f" (between this capture and the receiver: median {median}, 95th percentile {p95}{without})"
 
 

@@ -240,8 +240,15 @@ def _slow_start(group: Group) -> str:
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
-    said = f"the congestion window limited {held(group)} {before}: slow start{below}"
+    # Where the sender mostly waited for others, and what it was given when does not show, that may have been its wait.
+    most = "at most " if any(_may_have_waited(flow) for flow in flows) else ""
+    said = f"the congestion window limited {held(group, most)} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)
+
+
+def _may_have_waited(flow: Flow) -> bool:
+    others_s = flow.limits_s.get("application", 0.0) + flow.limits_s.get("receiver_window", 0.0)
+    return flow.point != "snd" and not flow.kernel and 2 * others_s > (flow.seconds or 0.0)
 
 
 def _showed_link(flow: Flow) -> bool:

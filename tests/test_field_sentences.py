@@ -842,7 +842,8 @@ def test_below_an_upper_bound_of_the_rtt_more_of_a_window_has_to_be_in_flight(
     unique: int, small: bool
 ) -> None:
     """Of 65,535 bytes in each RTT of 200 ms at most, 92% or 76% were in flight at most."""
-    rtt = {"base_at_most": True, **dict.fromkeys(("toward_receiver", "toward_sender"), {"min_ms": 100.0})}
+    half = {"min_ms": 100.0}
+    rtt = {"base_at_most": True, "toward_receiver": half, "toward_sender": half}
     (said, *_) = sentences([entry(0, receiver_window=0.9, unique=unique, base=200.0, rtt=rtt, point="rcv")])
     assert ("small window" in said.text) is small, said.text
 

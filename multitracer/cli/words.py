@@ -258,8 +258,8 @@ def _far_half(found: Object) -> str:
     without = f", {limit}" if limit else ""
     if (found.get("observation") or found).get("point") == "rcv":
         # A host that acknowledges at once shows nothing by that.
-        answers = f" (the receiver's host acknowledged after {median}, median; 95th percentile {p95}{without})"
-        return answers if half["median_ms"] >= _AT_ONCE_MS else ""
+        after = f"after {median}, median; 95th percentile {p95}{without}"
+        return f" (the receiver's host acknowledged {after})" if half["median_ms"] >= _AT_ONCE_MS else ""
     return f" (between this capture and the receiver: median {median}, 95th percentile {p95}{without})"
 
 

@@ -97,8 +97,8 @@ class Flow:
     rate_bps, full_share : float or None
         Of the bottleneck; the share of the time with data in flight in which it was full.
     rate_exact : bool
-        Whether that is its rate within a few percent: not where jitter spreads the rates at which data came, nor
-        of what was delivered while a queue stood.
+        Whether that is its rate within a few percent: not where jitter spreads the rates at which data came,
+        nor of what was delivered while a queue stood.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None

@@ -94,7 +94,7 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
 
 
 def _reordered(flows: tuple[Flow, ...], again: int) -> str:
-    """``; the network reordered 151 segments``, if that is so many that they may be why any was retransmitted."""
+    """``; the network reordered 151 segments``, if that may be why any was retransmitted."""
     number = sum(flow.reordered for flow in flows)
     return f"; the network reordered {count(number, 'segment')}" if 2 * number >= again > 0 else ""
 

@@ -11,7 +11,10 @@ TENTHS_S = 0.5
 
 
 def held(group: Group, most: str = "") -> str:
-    """``connection 3 for 1.0 of 2.0 s``, ``37 connections for 657.6 of 1,583.2 s, summed``; `most`: ``at most``."""
+    """``connection 3 for 1.0 of 2.0 s``, ``37 connections for 657.6 of 1,583.2 s, summed``.
+
+    `most` stands before the time: ``at most``.
+    """
     summed = f"{', summed' if len(group.flows) > 1 else ''}"
     return f"{whom(group)} for {most}{time_of(group)}{summed}"
 

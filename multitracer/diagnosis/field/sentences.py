@@ -240,7 +240,7 @@ def _slow_start(group: Group) -> str:
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
-    # Where the sender mostly waited for others, and what it was given when does not show, that may have been its wait.
+    # Where the sender mostly waited for others, and does not show when, that may have been such a wait.
     most = "at most " if any(_may_have_waited(flow) for flow in flows) else ""
     said = f"the congestion window limited {held(group, most)} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)

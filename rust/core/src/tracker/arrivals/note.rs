@@ -128,11 +128,17 @@ impl Sender {
         if fresh && found == (ArrivalVerdict::Reordered, Evidence::TooSoon) {
             self.await_second_copy(segment, seq, place, peer);
         }
-        // What the network duplicated is still what filled a gap, and its original may be yet to come.
-        let twice = self.books.as_ref().filter(|_| found.0 == ArrivalVerdict::NetworkDuplicate);
-        let of = twice.and_then(|books| books.copy_of(seq)?.arrival).unwrap_or(place);
+        let twice = found.0 == ArrivalVerdict::NetworkDuplicate;
+        let of = if twice { self.duplicated(seq).unwrap_or(place) } else { place };
         self.remember(segment, seq, step, Some(of));
         found.0
+    }
+
+    /// The row of what the network duplicated: that may be what filled a gap, and its original may be yet to come.
+    #[cold]
+    #[inline(never)]
+    fn duplicated(&self, seq: i64) -> Option<u32> {
+        self.books.as_ref()?.copy_of(seq)?.arrival
     }
 
     /// It was overtaken: for how long, against what a retransmission takes.

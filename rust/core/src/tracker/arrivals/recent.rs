@@ -128,10 +128,11 @@ impl Recent {
     }
 
     /// The last copy of a byte.
+    #[inline(always)]
     pub fn copy_of(&self, seq: i64) -> Option<Seen> {
         let (newer, older) = self.held.split_at(self.first);
-        let mut backwards = newer.iter().rev().chain(older.iter().rev());
-        backwards.find(|held| held.seq <= seq && seq < held.end()).map(Held::seen)
+        let holds = |held: &&Held| held.seq <= seq && seq < held.end();
+        newer.iter().rev().find(holds).or_else(|| older.iter().rev().find(holds)).map(Held::seen)
     }
 
     /// Whether any above a byte is so.

@@ -65,9 +65,8 @@ impl Fields for Paces {
 }
 
 impl Paces {
-    /// Count a train.
-    pub fn add(&mut self, bytes: i64, took_ns: i64) {
-        let rate = (i128::from(bytes) * 1_000_000_000 / i128::from(took_ns.max(1))) as i64;
+    /// Count a train that came at that rate.
+    pub fn add(&mut self, rate: i64, bytes: i64, took_ns: i64) {
         self.counts.add(rate);
         let bucket = Finer::bucket(rate) as u16;
         let place = self.sums.partition_point(|sum| sum.bucket < bucket);
@@ -141,6 +140,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn add(paces: &mut Paces, bytes: i64, took_ns: i64) {
+        let rate = (i128::from(bytes) * 1_000_000_000 / i128::from(took_ns.max(1))) as i64;
+        paces.add(rate, bytes, took_ns);
+    }
+
     proptest! {
         /// Trains of one link, each end of them late by some: what one takes longer, the next is shorter.
         #[test]
@@ -149,7 +153,7 @@ mod tests {
             let (mut begin_us, bytes) = (0, 12_000);
             for (number, late_us) in late_us.into_iter().enumerate() {
                 let end_us = 10_000 * (number as i64 + 1) + late_us;
-                paces.add(bytes, 1000 * (end_us - begin_us));
+                add(&mut paces, bytes, 1000 * (end_us - begin_us));
                 begin_us = end_us;
             }
             let (rate, share) = paces.mode().expect("there are some");
@@ -162,8 +166,8 @@ mod tests {
         fn idle_moments_do_not_change_the_rate(idle_us in prop::collection::vec(300i64..2_500, 20..40)) {
             let mut paces = Paces::default();
             for idle_us in idle_us {
-                paces.add(12_000, 1000 * (10_000 + idle_us));
-                (0..2).for_each(|_| paces.add(12_000, 10_000_000));
+                add(&mut paces, 12_000, 1000 * (10_000 + idle_us));
+                (0..2).for_each(|_| add(&mut paces, 12_000, 10_000_000));
             }
             let (rate, _) = paces.mode().expect("there are some");
             prop_assert!((rate / 1.2e6 - 1.0).abs() < 0.015, "{rate}");
@@ -173,7 +177,7 @@ mod tests {
         #[test]
         fn any_train_is_counted(trains in prop::collection::vec((0i64..1 << 50, 0i64..1 << 50), 0..100)) {
             let mut paces = Paces::default();
-            trains.iter().for_each(|&(bytes, took_ns)| paces.add(bytes, took_ns));
+            trains.iter().for_each(|&(bytes, took_ns)| add(&mut paces, bytes, took_ns));
             prop_assert_eq!(paces.samples() as usize, trains.len());
             prop_assert_eq!(paces.mode().is_some(), trains.iter().any(|train| train.1 > 0));
         }
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn spread_rates_are_not_exact() {
         let mut paces = Paces::default();
-        (8_000..12_500).step_by(45).for_each(|took_us| paces.add(12_000, 1000 * took_us));
+        (8_000..12_500).step_by(45).for_each(|took_us| add(&mut paces, 12_000, 1000 * took_us));
         let (rate, _) = paces.mode().expect("there are some");
         assert!(!paces.is_sharp(rate));
     }

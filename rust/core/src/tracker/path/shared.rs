@@ -7,7 +7,7 @@ use super::together::{Brought, rates_beside, share_a_full_link};
 use crate::segment::Address;
 use crate::tracker::connection::Connection;
 use crate::tracker::connection_store::ConnectionStore;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Connections compared at most, those that sent most.
 const MOST: usize = 512;
@@ -131,12 +131,17 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
         |flow| [None, Some(flow.hosts[1])],
         |_| [None; 2],
     ];
+    let mut looked_at: BTreeSet<Vec<usize>> = BTreeSet::new();
     for of in sets {
         let mut by_hosts: BTreeMap<Hosts, Vec<usize>> = BTreeMap::new();
         for (place, flow) in flows.iter().enumerate() {
             by_hosts.entry(of(flow)).or_default().push(place);
         }
         for places in by_hosts.into_values() {
+            // Where all are between the same hosts, the other sets are the same.
+            if !looked_at.insert(places.clone()) {
+                continue;
+            }
             let all: Vec<Brought<'_>> = places.iter().map(|&place| flows[place].brought()).collect();
             let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
             let found = share_a_full_link(&all, segment_bytes);

@@ -240,7 +240,7 @@ impl Trains {
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
         self.bytes_all = self.bytes_all.saturating_add(self.bytes);
         if even {
-            self.rates.add(self.bytes, took_ns);
+            self.rates.add(rate, self.bytes, took_ns);
         }
         if queued {
             let busy_ns = took_ns - self.silent_ns(took_ns, least_ns);

@@ -3,7 +3,7 @@
 use super::limits::Limits;
 use super::point::{Observation, Point};
 use super::round_trip::RoundTrip;
-use super::{Link, Path};
+use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
@@ -145,22 +145,25 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
 /// passed next to the receiver.
 pub(super) fn carried(connection: &Connection, direction: usize) -> f64 {
     let sender = connection.senders_at(direction);
-    let lost = sender.arrival_counts().downstream as f64 * super::full_segment(sender) as f64;
+    let lost = sender.arrival_counts().downstream as f64 * full_segment(sender) as f64;
     if lost == 0.0 || Observation::of(connection, direction).point == Some(Point::Receiver) {
         return 1.0;
     }
     (1.0 - lost / (sender.totals().data_bytes as f64).max(1.0)).clamp(0.0, 1.0)
 }
 
-/// Bytes a second that arrived, over all of the time with data: no link on the way is slower.
+/// Bytes a second that arrived, over all of the time with data: no link on the way is slower. The first segment had crossed it
+/// when that time begins.
 pub(super) fn mean_rate(data: &Sender) -> f64 {
-    data.data_ns().map_or(0.0, |span_ns| data.acked_bytes() as f64 * 1e9 / span_ns as f64)
+    let behind_first = (data.acked_bytes() - full_segment(data)).max(0) as f64;
+    data.data_ns().map_or(0.0, |span_ns| behind_first * 1e9 / span_ns as f64)
 }
 
 /// The same, with all that arrived more than once.
 fn carried_rate(connection: &Connection, direction: usize) -> f64 {
     let sender = connection.senders_at(direction);
-    let bytes = sender.totals().data_bytes as f64 * carried(connection, direction);
+    let behind_first = sender.totals().data_bytes as f64 - full_segment(sender) as f64;
+    let bytes = behind_first.max(0.0) * carried(connection, direction);
     let twice = sender.data_ns().map_or(0.0, |span_ns| bytes * 1e9 / span_ns as f64);
     twice.max(mean_rate(sender))
 }
@@ -187,7 +190,7 @@ fn bottleneck(
     (sender, least_rate): (&Sender, f64),
 ) -> Bottleneck {
     let trains = &path.trains;
-    let packets = path.packets(super::full_segment(sender));
+    let packets = path.packets(full_segment(sender));
     let constant = path.constant_rate();
     let by_queue = trains.mostly_queued();
     let link_bps = link.map(|link| link.bytes_per_s as f64);

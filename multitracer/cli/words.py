@@ -9,6 +9,7 @@ from typing import Any
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
+from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import RETRANSMISSION_WORDS, duration as duration, votes as votes
 from multitracer.output.losses import (
     loss_bounds,
@@ -370,8 +371,8 @@ def bottleneck(connection: Object) -> str:
 
 def idle(phase: Object) -> str:
     """Why the link was idle in a phase; the application is not to blame for the wait for the last ACK."""
-    if phase["cause"] == "application" and str(phase.get("because", "")).startswith("all data was sent"):
-        return "wait for the last ACK"
+    if awaits_last_ack(phase):
+        return LAST_ACK_NAME
     return str(phase["cause"]).replace("_", " ")
 
 

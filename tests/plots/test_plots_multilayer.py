@@ -9,6 +9,7 @@ from support_plots import MSS, T0, measurement, results
 from multitracer import registry
 from multitracer.model.analysis import Result
 from multitracer.model.errors import UsageError
+from multitracer.model.idle import LAST_ACK
 from multitracer.model.schema.results import LOCAL_DROPS
 from multitracer.model.table import Table
 from multitracer.plots.panel import Figure, Marks, Series, Spans
@@ -166,6 +167,18 @@ def test_idle_phases_have_one_role_per_cause():
     idle = {s.role: s for s in build().panel("lanes").spans if s.name.startswith("idle")}
     assert set(idle) == {"idle_handshake", "idle_timeout_wait"}
     assert idle["idle_timeout_wait"].words((0.0, 20.0)) == "idle: timeout wait (2, mean 1.5 s)"
+
+
+def test_the_wait_for_the_last_ack_is_named_as_in_the_text():
+    phases = [
+        {"start": 1.0, "end": 2.0, "cause": "application", "because": "the application paused"},
+        {"start": 8.0, "end": 9.0, "cause": "application", "because": LAST_ACK},
+    ]
+    figure = build(r={"idle_phases": Result("idle_phases", {"phases": phases})})
+    assert [s.label for s in figure.panel("lanes").spans if s.name.startswith("idle")] == [
+        "idle: application",
+        "idle: wait for the last ACK",
+    ]
 
 
 def test_a_lane_without_spans_in_the_window_is_not_shown():

@@ -8,6 +8,7 @@ from typing import Any
 
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
+from multitracer.model.idle import LAST_ACK_NAME
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
@@ -28,8 +29,6 @@ QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 
-LAST_ACK = "wait for the last ACK"
-"""What is after the last data segment, unless the link is full."""
 NAGLE = "Nagle's algorithm"
 """What held the ends of requests or responses until all before them was acknowledged."""
 OPENING = "slow start"
@@ -39,7 +38,7 @@ _IN_A_STANDSTILL = (
     "unknown",
     "loss_recovery",
     "congestion_window",
-    LAST_ACK,
+    LAST_ACK_NAME,
     "bandwidth",
     "receiver_window",
     OPENING,
@@ -309,8 +308,8 @@ class Flow:
     def waits_s(self) -> dict[str, float]:
         """Seconds by what the sender waited for, without those in which its path stood still.
 
-        `LAST_ACK` is among them: nothing was left to send, and no window held it back. So is `NAGLE`: the
-        application had written, and TCP did not send yet.
+        `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`:
+        the application had written, and TCP did not send yet.
         The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
         is the limit of a path on which nothing moves.
         """
@@ -318,8 +317,8 @@ class Flow:
             return {}
         spent = dict(self.limits_s)
         # All data was sent: no window held anything back.
-        spent[LAST_ACK] = min(self.after_data_s, spent["congestion_window"])
-        spent["congestion_window"] -= spent[LAST_ACK]
+        spent[LAST_ACK_NAME] = min(self.after_data_s, spent["congestion_window"])
+        spent["congestion_window"] -= spent[LAST_ACK_NAME]
         # What a path kept waiting once the receiver's window was full began behind slow start.
         behind = spent["receiver_window"] > spent["bandwidth"]
         opening_s = min(self.before_loss_s, self.slow_start_s) if behind else 0.0

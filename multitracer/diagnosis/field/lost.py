@@ -129,7 +129,8 @@ def first_late(group: Group) -> str:
     late = [flow.before_data_s for flow in group.flows if flow.before_data_s > 0]
     if not late:
         return ""
-    of = "its" if len(group.flows) == 1 else f"of {count(len(late), 'connection')} the"
+    some = "one connection" if len(late) == 1 else count(len(late), "connection")
+    of = "its" if len(group.flows) == 1 else f"of {some} the"
     upto = "up to " if len(late) > 1 else ""
     return f"; {of} first data passed {upto}{duration(max(late))} after the handshake"
 

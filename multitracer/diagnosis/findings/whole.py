@@ -9,6 +9,7 @@ from multitracer.diagnosis.chains.found import Chains
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
+from multitracer.model.idle import awaits_last_ack
 from multitracer.model.timeline import Timeline
 from multitracer.output.used import idle_share, nearly_all
 
@@ -125,7 +126,7 @@ def idle_causes(
         total = sum(phase["end"] - phase["start"] for phase in mine)
         longest = max(mine, key=lambda phase: phase["end"] - phase["start"])
         because = IDLE_WORDS.get(cause, cause.replace("_", " "))
-        if all(str(phase.get("because", "")).startswith("all data was sent") for phase in mine):
+        if all(awaits_last_ack(phase) for phase in mine):
             because = "all data had been sent and only its ACK was awaited"
         if cause == "receiver_window" and (window := _window(connections)):
             because += f" (at most {window:,} bytes)"

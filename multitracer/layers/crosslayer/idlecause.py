@@ -16,6 +16,7 @@ from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.frozen import frozen
+from multitracer.model.idle import LAST_ACK
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -250,7 +251,7 @@ def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
         conn = last.connection.index
         if asleep := _sleep_words(reasons, last.span[1], (start_ns, end_ns)):
             return Cause("power_save", asleep, conn)
-        return Cause("application", "all data was sent; only its ACK was awaited", conn)
+        return Cause("application", LAST_ACK, conn)
     state, row = waking
     word, because = _waited_for(reasons, state, row, (start_ns, end_ns))
     return Cause(word, because, state.connection.index, int(state.data["record"][row]))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multitracer.model.analysis import Result, summary_of
+from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.table import Array, Table
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Marks, Role, Spans, duration_words
@@ -270,7 +271,10 @@ def idle_spans(results: Results, lane: str) -> Iterator[Spans]:
         if start is None or end is None or end <= start:
             continue
         cause = str(phase.get("cause") or "unknown")
-        by_look.setdefault(IDLE_LOOKS.get(cause, ("idle_unknown", cause)), []).append((start, end))
+        look = IDLE_LOOKS.get(cause, ("idle_unknown", cause))
+        if awaits_last_ack(phase):
+            look = look[0], LAST_ACK_NAME
+        by_look.setdefault(look, []).append((start, end))
     for (role, words), pairs in by_look.items():
         start_end = np.array(sorted(pairs))
         yield _spans(f"idle:{words}", role, start_end[:, 0], start_end[:, 1], lane, f"idle: {words}")

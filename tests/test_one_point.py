@@ -90,7 +90,9 @@ def test_a_full_link_of_some_connections_is_told_with_their_time(everyday: Path,
     analysis = mt.analyze(mt.read(everyday / "router-flows" / f"{point}.pcap.gz"))
     told = json.loads(analysis.to_json())["diagnosis"]
     (full,) = [one["text"] for one in told if one["kind"] == "bottleneck"]
-    assert "of their time with data in flight (they were there for 2.3 of 5.9 s)" in full
+    assert re.search(
+        r"1[45][.\d]* Mbit/s of IP packets, for 100% of their time \(they were there for 2.3 of 5.9 s\)", full
+    )
     (used,) = [one["text"] for one in told if one["kind"] == "utilization"]
     assert re.match(r"utilization about 4[2-6]%", used)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support_entries import entry
 
 from multitracer.cli import words
 from multitracer.diagnosis.findings.finding import MOST_WORDS, in_sentences
@@ -52,6 +53,19 @@ def test_timeouts_are_as_many_as_their_retransmissions() -> None:
 def test_one_segment_has_no_rate() -> None:
     one = {"throughput_bps": 45e6, "goodput_bps": 45e6, "data_s": 40e-6, "packets": {"data": 1}}
     assert words.rates(one) == "unknown: one segment, acknowledged 40 us later"
+
+
+@pytest.mark.parametrize(("part", "seen"), [(0.2, "seen (400 ms after the handshake) "), (0.05, "")])
+def test_rates_of_what_was_seen_say_when_that_began(part: float, seen: str) -> None:
+    """Of 2 s, the data that came by took 1 s; what was sent before that was lost."""
+    one = entry(
+        seconds=2.0,
+        parts={"loss_recovery_before_data": part},
+        throughput_bps=8e6,
+        goodput_bps=8e6,
+        data_s=1.0,
+    )
+    assert words.rates(one).endswith(f", over 1.00 s from the first data segment {seen}to the last ACK")
 
 
 def test_a_transfer_that_broke_off_has_no_rate_of_all_its_time() -> None:

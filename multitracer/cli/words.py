@@ -79,6 +79,9 @@ def rate(bits_per_s: float | None) -> str:
     return f"{quantities.rate(bits_per_s)} ({bits_per_s / 8:,.0f} bytes/s)"
 
 
+SEEN_LATE = 0.1
+"""Rates are of what was seen: if its first data came later by this part of that time, it is said."""
+
 BROKEN_OFF_S = 1.0
 """Of a connection that goes on for longer than this without an ACK of what it sent, it is said."""
 
@@ -93,7 +96,11 @@ def rates(found: Object) -> str:
         return text
     if found["packets"]["data"] == 1:
         return f"unknown: one segment, acknowledged {duration(found['data_s'])} later"
-    over = f"over {duration(found['data_s'])} from the first data segment to the last ACK"
+    # What was sent before it, and lost, makes both rates smaller; by how much does not show.
+    late_s = _before_data_s(found)
+    late = late_s >= SEEN_LATE * found["data_s"]
+    first = f"seen ({duration(late_s)} after the handshake) " if late else ""
+    over = f"over {duration(found['data_s'])} from the first data segment {first}to the last ACK"
     rest_s = found["end"] - found["start"] - found["data_s"] - _handshake_s(found)
     if found["bytes"]["acked"] < found["bytes"]["unique"] and rest_s > max(found["data_s"], BROKEN_OFF_S):
         over += f" of new data; none was acknowledged in the {duration(rest_s)} after that"
@@ -102,8 +109,17 @@ def rates(found: Object) -> str:
 
 def _handshake_s(found: Object) -> float:
     """Seconds of a connection before its data."""
+    return _limit_s(found, "handshake")
+
+
+def _before_data_s(found: Object) -> float:
+    """Seconds behind the handshake in which data was sent that never came by."""
+    return _limit_s(found, "loss_recovery_before_data")
+
+
+def _limit_s(found: Object, name: str) -> float:
     limits = found.get("limits") or {}
-    return float(limits.get("handshake") or 0.0) * float(limits.get("seconds") or 0.0)
+    return float(limits.get(name) or 0.0) * float(limits.get("seconds") or 0.0)
 
 
 def size(count_bytes: int) -> str:

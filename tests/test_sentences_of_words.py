@@ -55,7 +55,7 @@ def test_one_segment_has_no_rate() -> None:
     assert words.rates(one) == "unknown: one segment, acknowledged 40 us later"
 
 
-@pytest.mark.parametrize(("part", "seen"), [(0.2, "seen (400 ms after the handshake) "), (0.05, "")])
+@pytest.mark.parametrize(("part", "seen"), [(0.2, "seen (400 ms after the handshake) "), (0.04, "")])
 def test_rates_of_what_was_seen_say_when_that_began(part: float, seen: str) -> None:
     """Of 2 s, the data that came by took 1 s; what was sent before that was lost."""
     one = entry(

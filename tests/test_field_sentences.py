@@ -534,6 +534,13 @@ def test_away_from_the_sender_slow_start_may_have_been_a_wait() -> None:
         ), said
 
 
+def test_without_sack_many_needless_copies_are_not_one_segment_per_rtt() -> None:
+    """A hundred segments in 10 s of RTTs of 80 or of 400 ms."""
+    for base, said in ((80.0, True), (400.0, False)):
+        one = entry(**LOSSY, base=base, sack=False, again={"fast": 100})
+        assert ("retransmits one segment per RTT" in sentences([one])[0].text) is said
+
+
 def test_what_repaired_nothing_is_no_recovery_of_a_loss() -> None:
     for lost, what in ((0, "recovery"), (3, "loss recovery")):
         facts = {"bandwidth": 0.8, "loss_recovery": 0.2, "full": 0.8, "rate": 5e6, "lost": (lost, 0)}

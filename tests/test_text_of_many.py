@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from support_entries import entry
 from support_samples import Run
 
@@ -157,3 +158,28 @@ def test_a_capture_of_too_many_connections_is_given_up_early(tmp_path: Path) -> 
 def test_goodputs_that_leave_out_a_wait_say_so(waited: list[float], note: str) -> None:
     listed = [entry(at, parts={"loss_recovery_before_data": share}) for at, share in enumerate(waited)]
     assert many._goodput_note(listed) == note
+
+
+def test_the_table_of_connections_breaks_no_word(capsys: pytest.CaptureFixture[str]) -> None:
+    """Retransmissions, timeouts, upper bounds of RTTs and limits leave the addresses few letters of 80."""
+    rtt = {"base_at_most": True, "base_ms": 48.8, "median_ms": None, "p95_ms": None, "timed_share": 1.0}
+    halves = dict.fromkeys(("min_ms", "median_ms", "p95_ms"), 20.0) | {"samples": 9}
+    rtt |= {"toward_receiver": halves, "toward_sender": halves, "without_own_queue": False, "delayed_acks": 0}
+    found = [
+        entry(
+            number,
+            handshake=0.9,
+            again={"fast": 12},
+            timeouts={"total": 1},
+            rtt=rtt,
+            rtt_ms=None,
+            goodput_bps=1.08e6,
+        )
+        for number in range(3)
+    ]
+    many._table(Console(width=80), found, range(3), "Most timeouts and retransmissions", 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line for line in lines if "10.0.0.1" in line]
+    assert len(rows) == 3
+    assert all("min ≤ 48.8 ms  1.08 Mbit/s  handshake" in row for row in rows), lines

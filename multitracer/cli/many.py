@@ -20,7 +20,7 @@ from multitracer.output.rtt import restrictions
 Object = Mapping[str, Any]
 
 GAP = 2  # blanks between columns
-LEAST = 12
+LEAST = 10
 """Letters of a connection's addresses, however narrow the terminal."""
 
 ENDS = {
@@ -108,16 +108,16 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
         )
         rows.append(row)
     headings = ["#no.", title, "#bytes", *counts, "#RTT", "#goodput", "=limited by"]
-    # No number is cut: what room they leave is for the addresses.
-    wide = [
-        max(len(cell) for cell in column)
-        for column in zip([one.lstrip("#=") for one in headings], *rows, strict=True)
-    ]
-    left = console.width - sum(wide) + wide[1] - GAP * len(wide)
-    room = max(left, LEAST)
+    left = _left(console, headings, rows)
     if left < LEAST:
-        # A limit of two words takes two lines.
+        rows = [tuple(cell.replace("at most", "≤") for cell in row) for row in rows]
+        left = _left(console, headings, rows)
+    if left < LEAST:
+        # A limit of two words takes two lines, and none is broken.
         headings[-1] = headings[-1].lstrip("=")
+        longest = [(*row[:-1], max(row[-1].split(), key=len, default="")) for row in rows]
+        left = _left(console, [*headings[:-1], "limited"], longest)
+    room = max(left, LEAST)
     console.print()
     if len(title) > room:
         console.print(Text(title, "dim"))
@@ -133,6 +133,13 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
         console.print(Text(note, "dim"))
     if of > len(places):
         console.print(Text(f"... and {of - len(places):,} more", "dim"))
+
+
+def _left(console: Console, headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
+    """What room is left for the addresses: no number is cut."""
+    columns = zip([one.lstrip("#=") for one in headings], *rows, strict=True)
+    wide = [max(len(cell) for cell in column) for column in columns]
+    return console.width - sum(wide) + wide[1] - GAP * len(wide)
 
 
 def _rtt_note(listed: Sequence[Object]) -> str:

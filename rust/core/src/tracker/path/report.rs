@@ -1,5 +1,6 @@
 //! What a connection is asked for of its path.
 
+use super::half::HOST_NS;
 use super::limits::Limits;
 use super::point::{Observation, Point};
 use super::round_trip::RoundTrip;
@@ -82,7 +83,7 @@ impl PathReport {
                 && path.halves.beside_sender()
                 && path.halves.echoes == 0
                 && (connection.senders_at(direction).never_came(connection.senders_at(1 - direction))
-                    || path.gaps.link_behind().is_some()
+                    || (path.gaps.link_behind().is_some() && !queues_behind(found))
                     || bottleneck.is_some_and(|link| path.queues_before(&link, found)));
         }
         PathReport { round_trip, limits, bottleneck, observation }
@@ -92,6 +93,16 @@ impl PathReport {
 /// Share of the time for which a link has to be full, and packets that are in flight behind it at the least while it is.
 const HALF_FULL: f64 = 0.5;
 const IN_FLIGHT: f64 = 2.0;
+
+/// The whole RTT is this many times its smallest, as a rule, where a queue stands behind this point.
+const QUEUES: f64 = 2.0;
+
+/// Whether packets wait behind this point, as a rule: the queue of the full link is there, and not before.
+fn queues_behind(rtt: &RoundTrip) -> bool {
+    rtt.median_ns
+        .zip(rtt.base_ns)
+        .is_some_and(|(ns, base_ns)| ns >= QUEUES * (base_ns as f64).max(HOST_NS as f64))
+}
 
 impl Path {
     /// Whether a link was full of which less is in flight here than its queue holds: that is before this point.
@@ -236,5 +247,23 @@ fn bottleneck(
         by_queue,
         by_rate,
         by_sum: path.link.is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue that stands behind this point makes most RTTs longer; one before it none.
+    #[test]
+    fn where_a_queue_stands_shows_in_the_rtt() {
+        let rtt = |median_ms: f64, base_ms: i64| RoundTrip {
+            median_ns: Some(median_ms * 1e6),
+            base_ns: Some(base_ms * 1_000_000),
+            ..RoundTrip::default()
+        };
+        assert!(queues_behind(&rtt(45.0, 0)) && queues_behind(&rtt(60.0, 20)));
+        assert!(!queues_behind(&rtt(0.3, 0)) && !queues_behind(&rtt(24.0, 20)));
+        assert!(!queues_behind(&RoundTrip::default()));
     }
 }

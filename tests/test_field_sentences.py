@@ -521,17 +521,21 @@ def test_a_handshake_of_a_round_trip_is_no_sentence_of_its_own() -> None:
     assert f"the handshake took 2.0 of 20.0 s{rest}" in {one.text for one in sentences([answered])}
 
 
-def test_away_from_the_sender_slow_start_may_have_been_a_wait() -> None:
-    shares = {"application": 0.7, "congestion_window": 0.3}
-    for point, parts, most in (
-        ("rcv", shares, "at most "),
-        ("snd", shares, ""),
+@pytest.mark.parametrize(
+    ("point", "shares", "exactly"),
+    [
+        ("rcv", {"application": 0.7, "congestion_window": 0.3}, "at most "),
+        ("rcv", {"receiver_window": 0.7, "congestion_window": 0.3}, "about "),
+        ("snd", {"application": 0.7, "congestion_window": 0.3}, ""),
         ("rcv", {"congestion_window": 0.9}, ""),
-    ):
-        said = [one.text for one in sentences([entry(**parts, point=point, unique=14_480)])]
-        assert any(
-            f"limited the transfer for {most}{20 * parts['congestion_window']:.1f} of" in one for one in said
-        ), said
+    ],
+)
+def test_away_from_the_sender_slow_start_may_have_been_a_wait(
+    point: str, shares: dict[str, float], exactly: str
+) -> None:
+    said = [one.text for one in sentences([entry(**shares, point=point, unique=14_480)])]
+    time_s = f"{20 * shares['congestion_window']:.1f}"
+    assert any(f"limited the transfer for {exactly}{time_s} of" in one for one in said), said
 
 
 def test_without_sack_many_needless_copies_are_not_one_segment_per_rtt() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
@@ -240,15 +240,20 @@ def _slow_start(group: Group) -> str:
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
     before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
-    # Where the sender mostly waited for others, and does not show when, that may have been such a wait.
-    most = "at most " if any(_may_have_waited(flow) for flow in flows) else ""
-    said = f"the congestion window limited {held(group, most)} {before}: slow start{below}"
+    said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)
 
 
-def _may_have_waited(flow: Flow) -> bool:
-    others_s = flow.limits_s.get("application", 0.0) + flow.limits_s.get("receiver_window", 0.0)
-    return flow.point != "snd" and not flow.kernel and 2 * others_s > (flow.seconds or 0.0)
+def _how_exactly(flows: Sequence[Flow]) -> str:
+    """``at most`` or ``about``, where the sender mostly waited for others, and does not show when.
+
+    What a writer had not given it is its own wait; where the receiver's window took over is known roughly.
+    """
+    away = [flow for flow in flows if flow.point != "snd" and not flow.kernel]
+    for name, words in (("application", "at most "), ("receiver_window", "about ")):
+        if any(2 * flow.limits_s.get(name, 0.0) > (flow.seconds or 0.0) for flow in away):
+            return words
+    return ""
 
 
 def _showed_link(flow: Flow) -> bool:

@@ -100,6 +100,11 @@ impl Schedule {
         self.first = Some(Write { t_ns, from, busy_ns: 0 });
     }
 
+    /// When that was.
+    pub fn began_ns(&self) -> Option<i64> {
+        self.first.map(|first| first.t_ns)
+    }
+
     /// The first byte of all data; the least number where none is known.
     pub fn first_byte(&self) -> i64 {
         self.first.map_or(i64::MIN, |first| first.from)

@@ -837,3 +837,38 @@ fn what_is_left_of_a_window_waits_for_the_persist_timer() {
     let other_ms = (limits.ns[Limit::Application as usize] + limits.ns[Limit::Unknown as usize]) / 1e6;
     assert!(other_ms < 25.0, "{other_ms} ms");
 }
+
+/// At the receiver, without timestamps: ten short segments with PSH, and the rest after an RTT of 100 ms. Until the first ACK comes
+/// back these fill the first congestion window, and the application waits for nothing. Behind an RTT without any more, it does.
+#[test]
+fn ten_short_segments_fill_the_first_congestion_window() {
+    for (again_ms, application) in [(100, false), (400, true)] {
+        let (mut talk, mut next) = (Talk::new(7), 1i64);
+        let mut syn = talk.blank(0, true);
+        (syn.seq, syn.flags, syn.options.mss) = (talk.isn_a, flags::SYN, Some(1000));
+        talk.tracker.segment(&syn);
+        let mut answer = talk.blank(0, false);
+        (answer.seq, answer.ack) = (talk.isn_b, talk.isn_a.wrapping_add(1));
+        (answer.flags, answer.options.mss) = (flags::SYN | flags::ACK, Some(1000));
+        talk.tracker.segment(&answer);
+        let mut third = talk.blank(100, true);
+        (third.seq, third.ack) = (talk.isn_a.wrapping_add(1), talk.isn_b.wrapping_add(1));
+        talk.tracker.segment(&third);
+        for (count, at_ms, length) in [(10, 100, 400), (30, 100 + again_ms, 1000), (60, 200 + again_ms, 1000)]
+        {
+            for number in 0..count {
+                let mut data = talk.blank(at_ms + number, true);
+                data.seq = talk.isn_a.wrapping_add(next as u32);
+                let push = if length < 1000 { flags::PSH } else { 0 };
+                (data.ack, data.length, data.flags) = (talk.isn_b.wrapping_add(1), length, flags::ACK | push);
+                talk.tracker.segment(&data);
+                next += i64::from(length);
+                talk.ack(at_ms + number, next, &[]);
+            }
+        }
+        let (connections, _) = talk.done();
+        let limits = Limits::of(&connections[0], 0).expect("data took time");
+        let waited_ms = limits.ns[Limit::Application as usize] / 1e6;
+        assert_eq!(waited_ms > 50.0, application, "{again_ms}: {limits:?}");
+    }
+}

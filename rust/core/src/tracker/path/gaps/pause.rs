@@ -105,9 +105,17 @@ impl Gaps {
             let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
             self.writes.idle(gap_ns, timeout_ns, INITIAL * unit);
         }
+        // However short its segments, ten of them fill the first congestion window (RFC 6928), until an ACK comes: none does within
+        // an RTT.
+        let at_once = self
+            .schedule
+            .began_ns()
+            .is_some_and(|first_ns| before_ns.saturating_sub(first_ns) < halves.base_ns());
+        let first_window =
+            now.before == INITIAL as u64 && (at_once || before_una <= self.schedule.first_byte());
         // What no ACK released after the end of a write is a write. A host itself takes no longer to react than this.
         let at = (t_ns, received.prompted_ns, near_ns, echoed);
-        if short && self.pushed && seq >= high {
+        if short && self.pushed && seq >= high && !first_window {
             let reaction_ns =
                 if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
             if gap_ns > reaction_ns && !self.known.prompted(at, reaction_ns) {
@@ -141,15 +149,12 @@ impl Gaps {
         // What is sent at once, before any ACK, comes at the distance that a slow link gives it.
         let first_flight = self.known.edge < 0 && rest_ns <= 4 * self.usual_ns;
         let late = rest_ns > slack_ns && !first_flight;
-        // However short its segments, ten of them fill the first congestion window (RFC 6928), until an ACK comes.
-        let first_window = now.before == INITIAL as u64 && before_una <= self.schedule.first_byte();
         let application = if !late || more {
             false
         } else if self.pushed && short {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
-            idle || !self.known.prompted(at, slack_ns)
-                || (in_flight < 3 * unit && !first_window)
-                || 2 * in_flight < self.peak
+            idle || !first_window
+                && (!self.known.prompted(at, slack_ns) || in_flight < 3 * unit || 2 * in_flight < self.peak)
         } else {
             idle && rest_ns / 4 > self.usual_ns
         };

@@ -848,16 +848,6 @@ def test_what_kept_a_receiver_s_window_small(facts: Any, words: str) -> None:
     assert said.text.startswith(f"limited by {words}"), said.text
 
 
-@pytest.mark.parametrize(("unique", "said"), [(655_350, "; it took about 115 kbit/s"), (100_000, "")])
-def test_a_slow_reader_took_what_came_less_what_lay_unread(unique: int, said: str) -> None:
-    """At 128 kbit/s the last 65,535 bytes lay unread when the data ended: a tenth of it, or most."""
-    closed = {"zero_windows": 40, "window_closures": {"count": 40, "longest_s": 0.3, "total_s": 9.0}}
-    (told, *_) = sentences([entry(0, **SMALL_WINDOW | closed, unique=unique, goodput_bps=128e3)])
-    assert "read slowly" in told.text
-    assert ("it took" in told.text) is bool(said)
-    assert said in told.text
-
-
 @pytest.mark.parametrize(("unique", "small"), [(6_000_000, True), (5_000_000, False)])
 def test_below_an_upper_bound_of_the_rtt_more_of_a_window_has_to_be_in_flight(
     unique: int, small: bool

@@ -89,18 +89,6 @@ def _only_reader(flow: Flow) -> bool:
     return flow.goodput_bps is not None and allowed_bps >= FAR_BELOW * flow.goodput_bps
 
 
-def read_bps(flow: Flow) -> float | None:
-    """Bits a second that a slow reader took; None if that does not show.
-
-    What arrives is more than it reads by what it leaves unread: as a rule, all of the window when the data
-    ends.
-    """
-    if flow.goodput_bps is None or not flow.unique_bytes:
-        return None
-    unread = flow.max_window_bytes / flow.unique_bytes
-    return flow.goodput_bps * (1.0 - unread) if unread <= _MOSTLY else None
-
-
 def common_reader(flows: Sequence[Flow]) -> str | None:
     """What kept the windows of several small, if it is the same for all."""
     found = {reader_of(flow) for flow in flows}

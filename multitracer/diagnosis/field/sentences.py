@@ -19,7 +19,6 @@ from multitracer.diagnosis.field.receivers import (
     STALLED,
     common_reader,
     full_beside_window_s,
-    read_bps,
 )
 from multitracer.diagnosis.field.turns import turn_words, turns_of_path
 from multitracer.model.quantities import count, duration, rate
@@ -122,8 +121,8 @@ def _receiver(group: Group) -> str:
             f"; in {duration(paced_s)} of it the window had room, and the sender waited for more of it or "
             "paced its segments"
         )
-    if kept_by == SLOW and len(flows) == 1 and (pace_bps := read_bps(flows[0])) is not None:
-        said += f"; it took about {rate(pace_bps)}"
+    if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
+        said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
 
 

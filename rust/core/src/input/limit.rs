@@ -17,8 +17,8 @@ pub const MAX_RATIO: u64 = 250;
 /// Environment variable with another ratio, for a user who knows the file.
 pub const RATIO_VARIABLE: &str = "MULTITRACER_MAX_RATIO";
 
-/// What that variable says; 0: nobody has looked.
-static RATIO: AtomicU64 = AtomicU64::new(0);
+/// What that variable says.
+static RATIO: AtomicU64 = AtomicU64::new(MAX_RATIO);
 
 /// Look at the environment, once for all that is opened from then on.
 ///
@@ -27,7 +27,7 @@ static RATIO: AtomicU64 = AtomicU64::new(0);
 #[expect(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn read_ratio() {
     let stated = std::env::var(RATIO_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
-    RATIO.store(stated.filter(|ratio| *ratio > 0).unwrap_or(MAX_RATIO), Ordering::Relaxed);
+    RATIO.store(stated.unwrap_or(MAX_RATIO), Ordering::Relaxed);
 }
 
 /// Why a compressed stream was given up.
@@ -113,8 +113,7 @@ pub(super) struct Limited<R> {
 
 impl<R: Read> Limited<R> {
     pub(super) fn new(inner: R, compressed: Arc<AtomicU64>) -> Self {
-        let stated = RATIO.load(Ordering::Relaxed);
-        Self::with_ratio(inner, compressed, if stated > 0 { stated } else { MAX_RATIO })
+        Self::with_ratio(inner, compressed, RATIO.load(Ordering::Relaxed))
     }
 
     pub(super) fn with_ratio(inner: R, compressed: Arc<AtomicU64>, ratio: u64) -> Self {

@@ -9,12 +9,11 @@ use spent::Spent;
 use super::point::hops;
 use super::report::{full_link, mean_rate};
 use super::steady::MOST;
+use super::trains::CARRIED;
 use super::{Link, OTHERWISE, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
-/// A link that needs this part of the time for all that came was full while nothing else shows.
-const CARRIED: f64 = 0.85;
 /// From this part of a time on, what a link cannot have been full of it is the wait for the last ACK.
 const AWAITED: f64 = 0.02;
 

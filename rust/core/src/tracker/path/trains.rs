@@ -3,7 +3,7 @@
 
 mod full;
 
-pub(super) use full::{Delivered, LinkRates};
+pub(super) use full::{CARRIED, Delivered, LinkRates};
 
 use super::half::Halves;
 use super::histogram::Histogram;

@@ -26,7 +26,7 @@ impl Fields for Delivered {
 }
 
 /// A link that carries data for this part of the time is full: what is left is the spacing of segments.
-const CARRIED: f64 = 0.85;
+pub(in crate::tracker::path) const CARRIED: f64 = 0.85;
 /// Part of a time that trains have to cover, to stand for all of it.
 const TOLD: f64 = 0.8;
 

@@ -88,9 +88,9 @@ def test_none_is_not_claimed_where_a_timer_may_have_sent_what_came_in_order() ->
 @pytest.mark.parametrize(
     ("total", "possible", "begin"),
     [
-        (0, 10, "none for certain; 10 segments in order may be retransmissions: IP identifications"),
-        (0, 1, "none for certain; 1 segment in order may be a retransmission: IP identifications"),
-        (2, 3, "at least 2 segments; causes inferred: 2 RTO; 3 segments in order may be retransmissions: "),
+        (0, 10, "none for certain; 10 segments in order may be retransmissions (IP identifications"),
+        (0, 1, "none for certain; 1 segment in order may be a retransmission (IP identifications"),
+        (2, 3, "at least 2 segments; causes inferred: 2 RTO; 3 segments in order may be retransmissions ("),
         (2, 0, "2 segments; causes inferred: 2 RTO"),
     ],
 )

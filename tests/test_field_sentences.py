@@ -1096,8 +1096,8 @@ def test_causes_are_lower_bounds_where_retransmissions_are_missing(
 @pytest.mark.parametrize(
     ("possible", "expected"),
     [
-        (10, "10 segments in order may be retransmissions (IP identifications were left out before)"),
-        (1, "1 segment in order may be a retransmission (IP identifications were left out before)"),
+        (10, "10 segments in order may be retransmissions (IP identifications are missing before them)"),
+        (1, "1 segment in order may be a retransmission (IP identifications are missing before it)"),
         (0, "no loss seen"),
     ],
 )

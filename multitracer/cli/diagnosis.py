@@ -64,13 +64,21 @@ def evidence(contract: Object, console: Console | None = None) -> None:
     for number, sentence in shown:
         if number > SHORT:
             _sentence(console, number, sentence)
-        rests_on = f"see records {records(sentence['evidence'])}" if sentence["evidence"] else ""
+        rests_on = _rests_on(sentence)
         label = "" if number > SHORT else f"{number}."
         if rests_on:
             console.print(_hanging(label, Text(rests_on, "dim")))
         if sentence["command"] and commands.index(sentence["command"]) == number - 1:
             line = Text(f"{'' if rests_on else label:4}{sentence['command']}", "dim")
             console.print(line, soft_wrap=True)
+
+
+def _rests_on(sentence: Object) -> str:
+    """The records behind a sentence; of several a picture of a part of the time shows the first."""
+    if not sentence["evidence"]:
+        return ""
+    first = len(sentence["evidence"]) > 1 and " --from " in (sentence["command"] or "")
+    return f"see records {records(sentence['evidence'])}{' (the plot shows the first)' if first else ''}"
 
 
 def _sentence(console: Console, number: int, sentence: Object) -> None:

@@ -152,10 +152,11 @@ def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
     counts, possible = connection["retransmissions"], _possible(connection)
     if possible and not counts["total"]:
-        return f"none for certain{_may_be(possible)}"
+        return f"none for certain; {may_be_again(possible)}"
     found = causes(counts, seen=known_point(connection) == "snd")
     least = "at least " if counts["total"] and some_missing(connection) else ""
-    return f"{least}{found}{_unseen(counts)}{_may_be(possible)}"
+    more = f"; {may_be_again(possible)}" if possible else ""
+    return f"{least}{found}{_unseen(counts)}{more}"
 
 
 def _unseen(counts: Object) -> str:
@@ -167,16 +168,6 @@ def _unseen(counts: Object) -> str:
 def _possible(connection: Object) -> int:
     """Segments in order that may be retransmissions."""
     return int((connection.get("losses") or {}).get("possible") or 0)
-
-
-def _may_be(possible: int) -> str:
-    """Why that does not show: numbers were left out before them, and a timer may have sent them."""
-    if not possible:
-        return ""
-    return (
-        f"; {may_be_again(possible)}: IP identifications were left out before, by a loss and a timeout, or "
-        "as the sender's own queue refused segments"
-    )
 
 
 def verdicts(counts: Object) -> str:

@@ -135,9 +135,13 @@ def says_little(needless: int, again: int) -> bool:
 
 
 def may_be_again(possible: int) -> str:
-    """``10 segments in order may be retransmissions``."""
-    what = "a retransmission" if possible == 1 else "retransmissions"
-    return f"{count(possible, 'segment')} in order may be {what}"
+    """``10 segments in order may be retransmissions (IP identifications are missing before them)``.
+
+    A timer or the sender's own queue, which refused the first copy, explains both.
+    """
+    what, them = ("a retransmission", "it") if possible == 1 else ("retransmissions", "them")
+    missing = f"IP identifications are missing before {them}"
+    return f"{count(possible, 'segment')} in order may be {what} ({missing})"
 
 
 def needless_prefix(*, certain: bool, divided: bool) -> str:

@@ -326,7 +326,7 @@ class Flow:
         spent["congestion_window"] -= spent[OPENING]
         spent[NAGLE] = min(self.nagle_s, spent["application"])
         spent["application"] -= spent[NAGLE]
-        if not (self.retransmissions or self.lost or self.before_data_s or self.refused):
+        if not (self.retransmissions or self.lost or self.before_data_s or self.refused or self.possible):
             # Data out of order, of which nothing was sent again: what the sender made of it does not show.
             spent["unknown"] += spent["loss_recovery"]
             spent["loss_recovery"] = 0.0

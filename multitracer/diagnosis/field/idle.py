@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.diagnosis.field.offered import SLOWER, exceeds_full_link, offered
+from multitracer.diagnosis.field.offered import SLOWER, base_rtt_s, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
+from multitracer.layers.tcp.standstill import carried_on_ns
 from multitracer.model.arrays.intervals import Intervals, intervals, longer_than, overlap, total, union
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
@@ -108,7 +109,8 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
     later_ns = found.delay_ns - found.packet_ns if alone else 0
     stalls = [(start - later_ns, end - later_ns) for start, end in stalls]
-    still = intervals(stalls if alone else ())
+    payload_rate = rate * sum(flow.unique_bytes for flow in path.flows) / path.wire_bytes
+    still = _not_served(m, entries, payload_rate, later_ns) if alone else intervals(())
     middle = empty_queue(found, carried, rate, still)
     least = empty_queue(found, found.size, rate * SLOWER, still)
     most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
@@ -123,6 +125,31 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     least_ns = max(total(least) - round(lost * packet_ns), 0)
     bounds = min(least_ns, middle_ns), max(total(most), middle_ns)
     return Idle(found.span, phases, middle_ns, *bounds, found, rate, later_ns, by_queue=True)
+
+
+def _not_served(m: Timeline, entries: Sequence[Object], rate: float, later_ns: int) -> Intervals:
+    """When a bottleneck behind the capture carried nothing, as the only transfer stalled.
+
+    What stalls before the capture does not come to the queue.
+
+    Parameters
+    ----------
+    m : Timeline
+    entries : sequence of mapping
+    rate : float
+        Bytes of payload a second of the full link.
+    later_ns : int
+        How much later ACKs show what happens there.
+    """
+    found = []
+    for entry in entries:
+        place, round_ns = (m.connections[entry["index"]], entry["source"]), round(base_rtt_s(entry) * 1e9)
+        for one in entry.get("standstills") or ():
+            if not one["upstream"]:
+                start_ns, end_ns = m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"])
+                start_ns += carried_on_ns(m, *place, (start_ns, end_ns), rate, round_ns)
+                found.append((start_ns - later_ns, end_ns - later_ns))
+    return intervals(found)
 
 
 def _joined(phases: Intervals, stalls: Sequence[tuple[int, int]]) -> Intervals:

@@ -67,7 +67,7 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
     Nor did they see that there was none where what came in order may be a retransmission.
     """
     if possible := sum(flow.possible for flow in flows):
-        return f"{may_be_again(possible)} (IP identifications were left out before)"
+        return may_be_again(possible)
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)

@@ -20,6 +20,9 @@ TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
 SLOWER = 0.98
+_FEW_BYTES = 0.25
+"""Transfers with so small a part of the data do not show the rate of a link that others show, too."""
+
 _FASTER, _MUCH_FASTER = 1.06, 1.25
 """The link may have this part of the rate that is shown, or so many times it: moments in which the queue is
 empty make it seem slower. The larger one is for a rate that is shown with "about"."""
@@ -61,17 +64,32 @@ class Offered:
         seen = sum(one.unique_bytes * part for one, part in full)
         if not self._unique_bytes or seen < SEEN_FULL * self._unique_bytes:
             return None
-        rates = [one.rate_bps for one, _ in full if one.rate_bps is not None]
-        if not rates:
+        shown = self._shown
+        if shown is None or shown.rate_bps is None:
             return None
-        return max(*rates, together_bps(tuple(one for one, _ in full)) or 0.0)
+        return max(shown.rate_bps, together_bps(tuple(one for one, _ in full)) or 0.0)
 
     @cached_property
     def faster(self) -> float:
         """How many times `rate_bps` the link's rate may be."""
-        shown = [one for one, _ in self._full if one.rate_bps is not None]
-        exact = bool(shown) and max(shown, key=lambda one: one.rate_bps or 0.0).rate_exact
+        exact = self._shown is not None and self._shown.rate_exact
         return _FASTER if exact else _MUCH_FASTER
+
+    @cached_property
+    def _shown(self) -> Flow | None:
+        """The transfer whose rate is the link's: the fastest, without those that carried little of the data.
+
+        A short one that a shaper let pass in a burst, or a few trains of ACKs, show more than the link.
+        """
+        shown = [(one, one.unique_bytes * part) for one, part in self._full if one.rate_bps is not None]
+        shown.sort(key=lambda one: -(one[0].rate_bps or 0.0))
+        least = _FEW_BYTES * sum(carried for _, carried in shown)
+        carried = 0.0
+        for one, mine in shown:
+            carried += mine
+            if carried >= least:
+                return one
+        return None
 
     @cached_property
     def overflow_share(self) -> float:
@@ -128,6 +146,15 @@ def offered(m: Timeline, entries: Sequence[Object]) -> Offered:
         All ``connections`` (docs/json.md); of many those count that are looked at.
     """
     return m.once("offered", lambda: Offered(looked_at(m, entries)))
+
+
+def base_rtt_s(entry: Object) -> float:
+    """The RTT of an empty path of a connection, seconds; 0 if it is not known."""
+    bottleneck, rtt = entry.get("bottleneck") or {}, entry.get("rtt") or {}
+    for value in (bottleneck.get("base_rtt_ms"), rtt.get("base_ms"), rtt.get("min_ms")):
+        if value is not None:
+            return float(value) / 1e3
+    return 0.0
 
 
 def exceeds_full_link(rate_bps: float, full_bps: float | None) -> bool:

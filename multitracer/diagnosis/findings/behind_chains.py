@@ -52,13 +52,17 @@ def said(m: Timeline, chains: Chains | None) -> list[Finding]:
 def _finding(m: Timeline, kind: str, text: str, chains: Chains, picture: str, *what: str) -> Finding:
     costs = chains.seconds("cost_ns")
     weights = list(zip(costs, chains.seconds("silence_ns"), strict=True))
-    worst = chains[weights.index(max(weights))]
+    place = weights.index(max(weights))
+    worst, rows = chains[place], np.arange(len(chains)) == place
+    # The picture shows the worst of them: its records come first.
+    every = (part.records(MOST_EVIDENCE, *what) for part in (chains.where(rows), chains))
+    records = tuple(dict.fromkeys(record for part in every for record in part))[:MOST_EVIDENCE]
     return Finding(
         text,
         sum(costs),
         kind,
         plot_command(m, worst["start"], worst["end"], picture),
-        chains.records(MOST_EVIDENCE, *what),
+        records,
         tuple(chains.column("chain").tolist()),
     )
 

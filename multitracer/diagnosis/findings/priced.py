@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from multitracer.diagnosis.field.causes import OF_LOSS, causes, company
-from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, exceeds_full_link, offered
+from multitracer.diagnosis.field.offered import SEEN_FULL, Offered, base_rtt_s, exceeds_full_link, offered
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import IDLE_WORDS, duplicates_s, idle_kind
@@ -19,6 +19,7 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
+_STALLED = idle_kind("stalled_path")
 _SHARING = (*OF_LOSS, "idle_application")
 _ATTEMPTS = "N2"
 _APART = {
@@ -112,7 +113,7 @@ def from_captures(
     largest = max(path.entries, key=lambda entry: int(entry["bytes"]["unique"]))
     rate_bps, seen_full = _rate(m, path)
     each_bytes = path.wire_bytes / len(path.entries)
-    opening = opening_s(rate_bps, _rtt_s(largest), each_bytes, path.packet_bytes)
+    opening = opening_s(rate_bps, base_rtt_s(largest), each_bytes, path.packet_bytes)
     opening = max(opening - _unseen_s(largest), 0.0)
     late_s = _late_s(path)
     loss = loss_of_path(
@@ -120,7 +121,7 @@ def from_captures(
     )
     opening = min(opening + late_s, loss.s)
     # The last ACK is awaited behind all data: no cause of a sentence took that time.
-    least_s = max(_rtt_s(largest) - _unseen_s(largest), 0.0)
+    least_s = max(base_rtt_s(largest) - _unseen_s(largest), 0.0)
     last_s = max(least_s, _after_data_s(path))
     first = next((one for one in found if one.kind in OF_LOSS), None)
     twice_s = duplicates_s(utilization) if utilization is not None else 0.0
@@ -129,12 +130,18 @@ def from_captures(
     for one in found:
         took_s, most_s = (min(s, one.cost_s) for s in idle.get(one.kind, (one.cost_s, one.cost_s)))
         beyond_s = most_s - took_s
+        if one.kind == "idle_application" and rate_bps is None:
+            # Written at once, its data would not have waited for the ACKs between its pauses, either.
+            beyond_s += max(loss.s - one.cost_s, 0.0)
         if one.kind == _OPENING:
             own_s = min(max(opening - last_s, late_s), took_s)
             claims.append(Claim(own_s, took_s - own_s, beyond_s=beyond_s))
         elif one.kind == "standstill" and not one.chains:
+            # While a path stalls behind it, a link goes on with what waits for it.
+            idle_s, most_s = (min(s, one.cost_s) for s in idle.get(_STALLED, (one.cost_s, one.cost_s)))
+            idle_s = max(min(idle_s, one.cost_s - _carried_on_s(m, path)), 0.0)
             open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
-            claims.append(Claim(one.cost_s, open_s=open_s))
+            claims.append(Claim(idle_s, open_s=open_s + most_s - idle_s))
         elif one.chains and one.kind not in OF_LOSS:
             claims.append(_claim(one, chains))
         else:
@@ -146,6 +153,28 @@ def from_captures(
     unblamed_s = last_s if blamed else max(opening, last_s)
     priced = costs(loss, claims, min(unblamed_s, loss.s), last_s - least_s)
     return _with(found, priced[: len(found)]), loss
+
+
+def _carried_on_s(m: Timeline, path: Offered) -> float:
+    """For how long the link of the only transfer went on while its path stalled; 0 if that does not show.
+
+    Of what stalls before a capture between the ends, it does not show on which side of it the link is.
+    """
+    if len(path.entries) != 1 or not path.rate_bps:
+        return 0.0
+    from multitracer.layers.tcp.standstill import carried_on_ns
+
+    (entry,) = path.entries
+    place = (entry.get("observation") or {}).get("point")
+    rate = path.rate_bps / 8 * entry["bytes"]["unique"] / path.wire_bytes
+    found_ns = 0
+    for one in entry.get("standstills") or ():
+        before = bool(one["upstream"])
+        if not before or place == "rcv":
+            span = (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]))
+            place, rtt_ns = (m.connections[entry["index"]], entry["source"]), round(base_rtt_s(entry) * 1e9)
+            found_ns += carried_on_ns(m, *place, span, rate, rtt_ns, before=before)
+    return found_ns / 1e9
 
 
 def _unsaid(path: Offered, said: Set[str]) -> list[Claim]:
@@ -192,7 +221,9 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     for cause in IDLE_WORDS:
         kind = idle_kind(cause)
         mine_s = by_cause.get(cause, 0.0) + (_handshake_s(path) if kind == _OPENING else 0.0)
-        found[kind] = mine_s + max(unknown_s, 0.0), mine_s + max(open_s, unknown_s, 0.0)
+        # A stall is long: none is among what is too short to tell apart.
+        others_s = 0.0 if kind == _STALLED and mine_s else max(unknown_s, 0.0)
+        found[kind] = mine_s + others_s, mine_s + max(open_s, others_s, 0.0)
     return found
 
 
@@ -205,20 +236,11 @@ def _late_s(path: Offered) -> float:
     """By how much a timeout of its SYN or SYN+ACK delayed the only connection: the link had no data."""
     if len(path.entries) != 1 or not sum(flow.syn_timeouts for flow in path.flows):
         return 0.0
-    return max(_handshake_s(path) - _rtt_s(path.entries[0]), 0.0)
+    return max(_handshake_s(path) - base_rtt_s(path.entries[0]), 0.0)
 
 
 def _handshake_s(path: Offered) -> float:
     return sum(flow.limits_s.get("handshake", 0.0) for flow in path.flows)
-
-
-def _rtt_s(entry: Object) -> float:
-    """Of an empty path."""
-    bottleneck, rtt = entry.get("bottleneck") or {}, entry.get("rtt") or {}
-    for value in (bottleneck.get("base_rtt_ms"), rtt.get("base_ms"), rtt.get("min_ms")):
-        if value is not None:
-            return float(value) / 1e3
-    return 0.0
 
 
 def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
@@ -230,7 +252,7 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
     )
     seen_full = full >= SEEN_FULL * whole
     shown = [one for one in path.flows if one.rate_bps and not paced_by_reader(one)]
-    rates = [one.rate_bps for one in shown if one.rate_bps]
+    rates = [path.rate_bps] if path.rate_bps else [one.rate_bps for one in shown if one.rate_bps]
     # At which data came again and again while the link was full is its rate: compressed ACKs show others.
     exact = seen_full and any(one.rate_exact for one in shown)
     if not m.summarised and not exact:

@@ -55,14 +55,18 @@ impl Sender {
     /// What is lost on the way leaves a gap in the sequence numbers as well, or comes again in order, and each is lost a few
     /// times at most. What the host's own queue refuses was never sent for TCP: the same bytes go out later, as if for the
     /// first time (Linux `tcp_transmit_skb`), and only numbers are missing. A run of these is one attempt or more. Where the
-    /// direction acknowledges data, ACKs take numbers, too.
+    /// direction acknowledges data, ACKs take numbers, too. What a timer may have sent again in order, at the end of a transfer
+    /// perhaps, shows no refusal.
     pub(crate) fn refused_by_numbers(&self, peer: &Sender) -> u64 {
-        let ([unseen, runs], data) = (self.unseen().unwrap_or_default(), self.totals.data_segments);
+        let data = self.totals.data_segments;
+        let [unseen, runs] = self.unseen().unwrap_or_default();
+        let [timed, timed_runs] = self.books.as_ref().map_or([0; 2], |books| books.unsettled.timed());
+        let (at_once, runs_at_once) = (unseen.saturating_sub(timed), runs.saturating_sub(timed_runs));
         let counts = self.arrival_counts();
         let lost = counts.upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0));
         let of_data = peer.totals.data_segments.saturating_mul(ACKED) <= data;
-        let several = runs >= RUNS && unseen > lost.saturating_mul(AGAIN) + RUNS;
-        let burst = lost == 0 && unseen >= BURST;
+        let several = runs_at_once >= RUNS && at_once > lost.saturating_mul(AGAIN) + RUNS;
+        let burst = lost == 0 && at_once >= BURST;
         if of_data && (several || burst) { runs.saturating_sub(lost).max(1) } else { 0 }
     }
 

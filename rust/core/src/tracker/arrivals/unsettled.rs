@@ -9,6 +9,9 @@ use super::judge::TIMER_NS;
 use crate::segment::Segment;
 use crate::tracker::sender::Sender;
 
+/// A retransmission timer doubles with each expiry (RFC 6298, section 5.5); the one that tries refused segments again does not.
+const BACKED_OFF: (i64, i64) = (9, 5);
+
 /// What came in order behind identifications that were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unsettled {
@@ -19,9 +22,28 @@ pub(super) struct Unsettled {
     /// Identifications left out sooner than anything can have been sent again, where no data is missing: the sender's own
     /// queue refused these.
     refusals: i64,
+    /// Identifications left out before data in order that a timer may have sent, and in how many runs.
+    timed: [u64; 2],
+    /// Such a segment, alone: how long a time it ended, and where it ends. And whether one right behind it took so much longer
+    /// that a timer had backed off.
+    waited_ns: i64,
+    end: i64,
+    backed_off: bool,
 }
 
 impl Unsettled {
+    /// Identifications left out that a timer's retransmissions explain, if those were lost in their turn, and in how many runs.
+    pub(super) fn timed(&self) -> [u64; 2] {
+        self.timed
+    }
+
+    /// A segment comes so long after the one before, with identifications left out.
+    fn wait(&mut self, waited_ns: i64, seq: i64, length: i64) {
+        self.backed_off |=
+            seq == self.end && waited_ns >= self.waited_ns.saturating_mul(BACKED_OFF.0) / BACKED_OFF.1;
+        (self.waited_ns, self.end) = (waited_ns, seq + length);
+    }
+
     /// Whether the sender's own queue is known to refuse segments.
     pub(super) fn refuses(&self) -> bool {
         self.refusals > 0
@@ -38,9 +60,19 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_left_out(&mut self, segment: &Segment, seq: i64, left_out: i64, peer: &Sender) {
         // The longest that its silence may have been: that a timer was possible is enough.
-        if self.last_out_ns.is_some_and(|last_ns| segment.t_ns.saturating_sub(last_ns) >= TIMER_NS) {
+        if let Some(last_ns) = self.last_out_ns
+            && segment.t_ns.saturating_sub(last_ns) >= TIMER_NS
+        {
             let payload = self.ids.payload(segment.options.timestamps.is_some());
-            self.books.get_or_insert_default().unsettled.up_to = seq + left_out * payload;
+            // Before the first data, other packets of the host took them.
+            let counted = self.ids.is_plausible() && self.totals.data_segments > 1;
+            let unsettled = &mut self.books.get_or_insert_default().unsettled;
+            unsettled.up_to = seq + left_out * payload;
+            if counted {
+                unsettled.timed[0] += u64::try_from(left_out).unwrap_or(0);
+                unsettled.timed[1] += 1;
+            }
+            unsettled.wait(segment.t_ns.saturating_sub(last_ns), seq, i64::from(segment.length));
             return;
         }
         let under_way = |(up_to, _): (i64, bool)| self.snd_una < up_to || seq < up_to;
@@ -64,6 +96,12 @@ impl Sender {
         if let Some(books) = &mut self.books {
             books.unsettled.segments += segments;
         }
+    }
+
+    /// Whether a timer that backs off sent segments again that came in order: all before them were lost, or refused.
+    pub(in crate::tracker) fn backs_off(&self, peer: &Sender) -> bool {
+        let backed_off = self.books.as_ref().is_some_and(|books| books.unsettled.backed_off);
+        backed_off && self.numbers_alone() && self.numbers_tell_of_data(peer)
     }
 
     /// Segments with data that came in order, and that a timer may have sent again, or sent for the first time as the

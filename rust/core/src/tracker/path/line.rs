@@ -62,6 +62,14 @@ impl Line {
         (self.count > 0).then(|| &self.held[usize::from(self.first)])
     }
 
+    /// When the first passed, of those held, whose edge is so.
+    pub fn first_with(&self, is: impl Fn(i64) -> bool) -> Option<i64> {
+        (0..self.count)
+            .map(|place| &self.held[self.at(place)])
+            .find(|heard| is(heard.edge))
+            .map(|heard| heard.t_ns)
+    }
+
     /// The oldest has arrived.
     #[inline(always)]
     pub fn pop(&mut self) {

@@ -118,7 +118,7 @@ impl Path {
 impl Sender {
     /// Whether segments of it never came by: lost before this point, or refused by its own queue, as numbers left out show.
     pub(super) fn never_came(&self, acks: &Sender) -> bool {
-        self.arrival_counts().upstream > 0 || self.refused_by_numbers(acks) > 0
+        self.arrival_counts().upstream > 0 || self.refused_by_numbers(acks) > 0 || self.backs_off(acks)
     }
 }
 

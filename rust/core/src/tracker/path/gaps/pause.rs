@@ -169,6 +169,10 @@ impl Gaps {
             // host brings them so, and no timer is as short.
             let bursts = idle && !short && in_flight >= 2 * unit && rest_ns < SILENCE_NS;
             self.network(rest_ns, at, halves, bursts);
+            // As long as a timer, that is no link which spreads what a window released.
+            if rest_ns >= SILENCE_NS {
+                self.network_before_ns = self.network_before_ns.saturating_add(rest_ns);
+            }
         }
         application || written
     }
@@ -228,6 +232,15 @@ impl Gaps {
             }
             received.prompted_ns = at_ns;
         });
+        // What it had heard by then is known by timestamps of a millisecond, of several ACKs at once. No window held it for as long
+        // as a timer behind the next ACK with room: one of the ACKs reached it.
+        if gap_ns >= SILENCE_NS
+            && received.opened_ns.is_none()
+            && let Some(passed_ns) = self.known.line.first_with(room)
+        {
+            let at_ns = passed_ns.saturating_add(halves.near_now_ns());
+            received.opened_ns = (at_ns < t_ns).then(|| at_ns.max(before_ns));
+        }
         // The persist timer fills what is left of a window that no full segment fits into (RFC 9293 section 3.8.6.1).
         if orderly && gap_ns >= SILENCE_NS && self.known.ends_with(segment, seq, unit) {
             received.opened_ns = None;

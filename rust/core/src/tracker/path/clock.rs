@@ -87,7 +87,8 @@ impl Clock {
         // An outage holds up data for longer; by the next larger tick the clock would be twice as slow.
         let held_up =
             |tick_ns: i64| (0..=(ticks * tick_ns).min(OUTAGE_NS)).contains(&(span_ns - ticks * tick_ns));
-        if !(self.tick_ns > 0 && (fits(self.tick_ns) || held_up(self.tick_ns))) {
+        // By a tick that is known, nearly all is no later than that.
+        if !(self.tick_ns > 0 && (held_up(self.tick_ns) || fits(self.tick_ns))) {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;

@@ -162,18 +162,14 @@ impl Passed {
         if self.waited == 0 {
             return 0;
         }
-        let newest = self.next as usize + PASSED - 1;
-        let mut noted = (0..PASSED).map(|back| self.noted[(newest - back) % PASSED]);
-        let mut waited_ns = self.noted[newest % PASSED].1;
-        while let Some((passed_ns, was_ns)) = noted.next()
-            && passed_ns > 0
-        {
-            waited_ns = was_ns;
-            if passed_ns <= t_ns {
-                break;
-            }
-        }
-        waited_ns
+        // Both parts are in the order of their times; nothing is in the older one until all places were used.
+        let (newer, older) = self.noted.split_at((self.next as usize).min(PASSED - 1));
+        let older = if older.last().is_some_and(|last| last.0 > 0) { older } else { &[] };
+        // Most ask for one of the last.
+        let by_then = |noted: &&(i64, i64)| noted.0 <= t_ns;
+        let last = newer.iter().rev().find(by_then).or_else(|| older.iter().rev().find(by_then));
+        // Else it passed before all of them.
+        last.or(older.first()).or(newer.first()).map_or(0, |noted| noted.1)
     }
 }
 

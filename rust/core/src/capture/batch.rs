@@ -77,15 +77,15 @@ impl Batch {
         self.errors.clear();
     }
 
-    /// Hand everything to a sink, one by one and in order.
+    /// Hand everything to a sink, in order.
     #[inline]
     pub fn deliver<S: Sink + ?Sized>(&self, sink: &mut S) {
         let mut from = 0;
         for (before, error) in &self.errors {
-            self.places[from..*before].iter().for_each(|segment| sink.segment(segment));
+            sink.segments(&self.places[from..*before]);
             sink.icmp_error(error);
             from = *before;
         }
-        self.places[from..self.filled].iter().for_each(|segment| sink.segment(segment));
+        sink.segments(&self.places[from..self.filled]);
     }
 }

@@ -56,7 +56,7 @@ struct Direction(u64);
 
 /// Remembers the last packets.
 pub(crate) struct Copies {
-    packets: Box<[[Packet; 2]]>,
+    packets: Box<[[Packet; 2]; PLACES]>,
     /// What left `packets`; empty until a copy came late.
     older: Vec<[Packet; 2]>,
     directions: Box<[Direction; DIRECTIONS]>,
@@ -64,8 +64,10 @@ pub(crate) struct Copies {
 
 impl Default for Copies {
     fn default() -> Self {
+        // Too many for the stack; and with so many that the compiler knows it, no place is beyond them.
+        let places = vec![[Packet::default(); 2]; PLACES].into_boxed_slice();
         Copies {
-            packets: vec![[Packet::default(); 2]; PLACES].into_boxed_slice(),
+            packets: places.try_into().unwrap_or_else(|_| unreachable!("as many as there are places")),
             older: Vec::new(),
             directions: Box::new([Direction::default(); DIRECTIONS]),
         }
@@ -149,6 +151,12 @@ impl Copies {
         *before = *last;
         *last = Packet { hash, t_ns: segment.t_ns, points: [point, 0, 0, 0] };
         false
+    }
+
+    /// The same, where one was found: many more are then.
+    #[inline(never)]
+    pub(super) fn is_another_copy(&mut self, segment: &Segment, key: &Key) -> bool {
+        self.is_copy(segment, key)
     }
 
     /// Whether it is a copy; from the first late one on, what leaves the table is kept.
@@ -237,11 +245,12 @@ impl Direction {
             self.0 = direction & Self::TAG | Self::ONE | u64::from(id);
         } else if !same {
             let flag = if before as u16 == id { Self::SHARED } else { Self::VARIES };
-            self.0 = before & !0xffff | flag | u64::from(id);
+            self.0 = (before & !0xffff | flag | u64::from(id)) + Self::ONE;
             if before & Self::PACKETS == Self::PACKETS {
+                self.0 -= Self::ONE;
                 self.halve();
+                self.0 += Self::ONE;
             }
-            self.0 += Self::ONE;
         }
     }
 

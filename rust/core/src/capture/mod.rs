@@ -78,6 +78,12 @@ pub trait Sink {
     /// Take one segment; the reference is only valid during the call.
     fn segment(&mut self, segment: &Segment);
 
+    /// Take several, in their order.
+    #[inline]
+    fn segments(&mut self, segments: &[Segment]) {
+        segments.iter().for_each(|segment| self.segment(segment));
+    }
+
     /// Take an ICMP error that quotes a segment.
     fn icmp_error(&mut self, _error: &IcmpError) {}
 

@@ -43,15 +43,17 @@ impl Unchecked {
         }
         self.count = 0;
         copies.fetch(keys);
-        let mut kept = 0;
-        for (at, key) in keys.iter().enumerate() {
-            if copies.is_copy(&segments[at], key) {
+        // Most captures hold none: nothing moves then.
+        let first = segments.iter().zip(keys.iter()).position(|(segment, key)| copies.is_copy(segment, key));
+        let Some(first) = first else { return keys.len() };
+        copy(segments[first].record);
+        let mut kept = first;
+        for (at, key) in keys.iter().enumerate().skip(first + 1) {
+            if copies.is_another_copy(&segments[at], key) {
                 copy(segments[at].record);
                 continue;
             }
-            if kept < at {
-                segments[kept] = segments[at];
-            }
+            segments[kept] = segments[at];
             kept += 1;
         }
         kept

@@ -117,7 +117,7 @@ impl Sender {
         }
         let advanced = outcome.kind == AckKind::Advance;
         let duplicate =
-            out_before.is_some_and(|out| self.count_duplicates(segment, brought.state, advanced, out));
+            out_before.is_some_and(|before| self.count_duplicates(segment, brought.state, advanced, before));
         if outcome.kind == AckKind::Old {
             self.hear_anything(segment, fresh_sack);
         } else {

@@ -211,6 +211,13 @@ impl<T: Copy> ChunkedDeque<T> {
         self.head.as_slice().iter().chain(self.rest.iter().flat_map(Queue::as_slice))
     }
 
+    /// Something of each item, added up.
+    #[inline(always)]
+    pub fn sum(&self, of: impl Fn(&T) -> u32) -> u32 {
+        let part = |queue: &Queue<T>| queue.as_slice().iter().fold(0, |sum, item| sum + of(item));
+        self.rest.iter().fold(part(&self.head), |sum, queue| sum + part(queue))
+    }
+
     /// All items, to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.head.as_mut_slice().iter_mut().chain(self.rest.iter_mut().flat_map(Queue::as_mut_slice))

@@ -116,6 +116,10 @@ impl IntervalSet {
 
     /// How many bytes of `[left, right)` are in the set.
     pub fn overlap(&self, left: i64, right: i64) -> i64 {
+        // What is asked for most often lies below all of them.
+        if self.lowest().is_none_or(|lowest| right <= lowest) {
+            return 0;
+        }
         let mut place = self.intervals.find(|&(_, r)| r <= left);
         let mut bytes = 0;
         while let Some(&(l, r)) = self.intervals.get(place)

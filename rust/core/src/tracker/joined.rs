@@ -1,7 +1,6 @@
 //! Several trackers, each of a part of the connections, and what they come to together.
 
 use super::{ConnectionStore, Tracker};
-use crate::capture::Sink;
 use crate::segment::Segment;
 
 impl Tracker {
@@ -15,10 +14,10 @@ impl Tracker {
     }
 
     /// Take a segment, by its position among those of all trackers.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, segment: &Segment, position: u64) {
         self.position = position;
-        self.segment(segment);
+        self.follow(segment);
     }
 
     /// What one tracker of all connections would be: numbers are by the order of the first segments.

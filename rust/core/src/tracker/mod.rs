@@ -170,9 +170,10 @@ impl Tracker {
     }
 }
 
-impl Sink for Tracker {
-    #[inline]
-    fn segment(&mut self, segment: &Segment) {
+impl Tracker {
+    /// Take one segment; for loops over many, which then need no call for each.
+    #[inline(always)]
+    fn follow(&mut self, segment: &Segment) {
         let (place, direction) = self.connection(segment);
         let connection = self.connections.at_mut(place);
         match &mut self.columns {
@@ -185,6 +186,19 @@ impl Sink for Tracker {
                 }
                 columns.push(segment, place as u32, &row)
             }
+        }
+    }
+}
+
+impl Sink for Tracker {
+    fn segment(&mut self, segment: &Segment) {
+        self.segments(std::slice::from_ref(segment));
+    }
+
+    #[inline(never)]
+    fn segments(&mut self, segments: &[Segment]) {
+        for segment in segments {
+            self.follow(segment);
         }
     }
 

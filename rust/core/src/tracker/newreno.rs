@@ -6,6 +6,7 @@
 //! too: an ACK whose window is smaller is one (`tcp_may_update_window`).
 
 use super::outcome::State;
+use super::outstanding::Sent;
 use super::sender::Sender;
 use super::sending::CONTROL;
 use crate::segment::Segment;
@@ -46,6 +47,14 @@ pub(super) struct Counted {
     pub lost: u32,
     /// New data was sent in this recovery.
     pub sent_new: bool,
+}
+
+/// How many segments were outstanding before an ACK.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Before {
+    All(u32),
+    /// So many more than after it.
+    More(u32),
 }
 
 impl NewReno {
@@ -151,23 +160,51 @@ impl Sender {
                 of(below.clamp(self.snd_una, self.snd_max) - self.snd_una),
             );
         }
-        let (mut all, mut lower) = (0, 0);
-        for run in self.outstanding.iter() {
-            let segments = self.wire_segments((run.end - run.seq) as u32) as u32;
-            all += segments;
-            lower += if run.end <= below { segments } else { 0 };
-        }
+        let of = |run: &Sent| self.segments_in(run.end - run.seq);
+        let all = self.outstanding.sum(of);
+        let lower = if below > self.snd_una {
+            self.outstanding.sum(|run| if run.end <= below { of(run) } else { 0 })
+        } else {
+            0
+        };
         (all, lower)
     }
 
-    /// Segments outstanding before an ACK, if it matters: without SACK, from the first duplicate on.
-    pub(super) fn segments_before(&self, segment: &Segment, ack: i64) -> Option<u32> {
-        let counts = !self.sack_permitted && segment.flags & CONTROL == 0 && ack >= self.snd_una;
-        let begins = ack == self.snd_una && segment.length == 0;
-        (counts && (begins || self.newreno.is_some())).then(|| self.segments_out(i64::MIN).0)
+    /// Segments on the wire of so many bytes that were sent together.
+    #[inline(always)]
+    fn segments_in(&self, bytes: i64) -> u32 {
+        self.wire_segments(bytes as u32) as u32
     }
 
-    /// An ACK of a connection without SACK, once what it acknowledges is noted; `out_before` segments were outstanding.
+    /// Segments outstanding before an ACK, if it matters: without SACK, from the first duplicate on.
+    #[inline]
+    pub(super) fn segments_before(&self, segment: &Segment, ack: i64) -> Option<Before> {
+        let counts = !self.sack_permitted && segment.flags & CONTROL == 0 && ack >= self.snd_una;
+        let begins = ack == self.snd_una && segment.length == 0;
+        (counts && (begins || self.newreno.is_some())).then(|| self.segments_covered(ack))
+    }
+
+    /// The same: what an ACK covers is counted here, and what it leaves once, when it is noted.
+    #[inline(never)]
+    fn segments_covered(&self, ack: i64) -> Before {
+        if ack <= self.snd_una {
+            return Before::More(0);
+        }
+        if self.outstanding.len() > COUNTED {
+            return Before::All(self.segments_out(i64::MIN).0);
+        }
+        let mut more = 0;
+        for run in self.outstanding.iter() {
+            if run.seq >= ack {
+                break;
+            }
+            let left = if run.end > ack { self.segments_in(run.end - ack) } else { 0 };
+            more += self.segments_in(run.end - run.seq) - left;
+        }
+        Before::More(more)
+    }
+
+    /// An ACK of a connection without SACK, once what it acknowledges is noted; so many segments were outstanding before.
     /// Whether it is a duplicate.
     #[inline(never)]
     pub(super) fn count_duplicates(
@@ -175,10 +212,14 @@ impl Sender {
         segment: &Segment,
         state: State,
         advanced: bool,
-        out_before: u32,
+        before: Before,
     ) -> bool {
         let lost_below = if state == State::Loss { self.recover } else { i64::MIN };
         let (out, below) = self.segments_out(lost_below);
+        let out_before = match before {
+            Before::All(all) => all,
+            Before::More(more) => out + more,
+        };
         let held = self.last_window_raw.map(|window| (window, segment.seq));
         let newreno =
             self.newreno.get_or_insert_with(|| Box::new(NewReno { window: held, ..NewReno::default() }));

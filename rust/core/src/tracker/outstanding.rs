@@ -107,6 +107,12 @@ impl Outstanding {
         Some(self.queue.get(last)?.last_ns - self.queue.get(before)?.last_ns)
     }
 
+    /// Something of each run, added up.
+    #[inline(always)]
+    pub(super) fn sum(&self, of: impl Fn(&Sent) -> u32) -> u32 {
+        self.queue.sum(of)
+    }
+
     /// Runs in order.
     pub fn iter(&self) -> impl Iterator<Item = &Sent> {
         self.queue.iter()
@@ -151,6 +157,11 @@ impl Outstanding {
             && (run.seq, run.end) == (seq, end)
         {
             return run.again(t_ns);
+        }
+        // Or a hole, all of which had not been seen.
+        if self.queue.get(place).is_none_or(|run| end <= run.seq) {
+            self.queue.insert(place, Sent::once(seq, end, t_ns));
+            return self.filled();
         }
         self.split(seq);
         self.split(end);

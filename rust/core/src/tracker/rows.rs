@@ -62,8 +62,9 @@ impl Repetitions {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arrivals {
     kept: Vec<Arrival>,
-    /// Number of the first that is kept.
+    /// Number of the first that is kept, and one past that of the last that brought bytes that had not been seen.
     first: u32,
+    fresh: u32,
 }
 
 impl Arrivals {
@@ -74,7 +75,10 @@ impl Arrivals {
             self.first += LATEST as u32;
         }
         self.kept.push(row);
-        self.first + self.kept.len() as u32 - 1
+        if row.fresh {
+            self.fresh = self.next();
+        }
+        self.next() - 1
     }
 
     /// The number of the next one.
@@ -102,6 +106,16 @@ impl Arrivals {
     /// From the last one back, with their numbers.
     pub fn backwards(&self) -> impl Iterator<Item = (u32, &Arrival)> {
         self.kept.iter().enumerate().rev().map(|(at, row)| (self.first + at as u32, row))
+    }
+
+    /// Among the last so many, the last that brought a byte that had not been seen, with its number. Where all that comes
+    /// again had been seen, as next to its sender, there is nothing to look through.
+    pub fn filler_of(&self, seq: i64, latest: usize) -> Option<(u32, &Arrival)> {
+        let (from, to) =
+            (self.kept.len().saturating_sub(latest), self.fresh.saturating_sub(self.first) as usize);
+        let fresh = self.kept.get(from..to)?;
+        let at = from + fresh.iter().rposition(|row| row.fresh && row.seq <= seq && seq < row.end())?;
+        Some((self.first + at as u32, &self.kept[at]))
     }
 
     /// The rows that are kept: all, or the latest.

@@ -11,8 +11,9 @@ use super::response::Responses;
 use super::unsettled::Unsettled;
 use super::verdict::{Arrival, ArrivalVerdict, Evidence};
 use crate::tracker::CAUSES;
+use crate::tracker::chunked_deque::ChunkedDeque;
 use crate::tracker::rows::Arrivals;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Gaps remembered, filled ones too.
 const GAPS: usize = 4096;
@@ -30,6 +31,7 @@ const WINDOW: i64 = 30_000;
 /// Sequence numbers that were skipped, and the first segment seen above them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
+    pub from: i64,
     pub end: i64,
     pub t_ns: i64,
     /// Its IP identification, not wrapped; `None` if there is none of use.
@@ -82,8 +84,9 @@ impl ArrivalCounts {
 pub struct Books {
     pub(super) counts: ArrivalCounts,
     pub(super) arrivals: Arrivals,
-    gaps: BTreeMap<i64, Gap>,
-    missing: BTreeMap<i64, i64>,
+    /// In order, as they are opened; and runs of missing identifications, from the first to behind the last.
+    gaps: ChunkedDeque<Gap>,
+    missing: ChunkedDeque<(i64, i64)>,
     /// How many of all left out never came late, and in how many runs.
     missed: i64,
     missed_runs: u64,
@@ -128,6 +131,18 @@ pub struct Books {
     pub(super) left_out: LeftOut,
 }
 
+/// Puts one where it belongs, which is mostly behind all others, or in the place of one that begins with the same.
+fn put<T: Copy>(all: &mut ChunkedDeque<T>, one: T, from: impl Fn(&T) -> i64) {
+    if all.back().is_none_or(|last| from(last) < from(&one)) {
+        return all.push_back(one);
+    }
+    let at = all.find(|other| from(other) < from(&one));
+    match all.get_mut(at) {
+        Some(same) if from(same) == from(&one) => *same = one,
+        _ => _ = all.insert(at, one),
+    }
+}
+
 impl Books {
     /// Every arrival that is not the next, or the latest of them.
     pub fn arrivals(&self) -> &[Arrival] {
@@ -139,26 +154,27 @@ impl Books {
         self.counts
     }
 
-    pub(super) fn open_gap(&mut self, seq: i64, gap: Gap) {
+    pub(super) fn open_gap(&mut self, gap: Gap) {
         if self.gaps.len() >= GAPS {
-            self.gaps.pop_first();
+            self.gaps.pop_front();
         }
-        self.gaps.insert(seq, gap);
+        put(&mut self.gaps, gap, |gap| gap.from);
     }
 
     /// The gap, filled or not, that a sequence number was in.
     pub(super) fn gap_at(&self, seq: i64) -> Option<&Gap> {
-        self.gaps.range(..=seq).next_back().map(|(_, gap)| gap).filter(|gap| gap.end > seq)
+        let behind = self.gaps.find(|gap| gap.from <= seq);
+        self.gaps.preceding(behind).and_then(|at| self.gaps.get(at)).filter(|gap| gap.end > seq)
     }
 
     /// Identifications that were left out.
     pub(super) fn miss(&mut self, from: i64, to: i64) {
-        while let Some((&from, _)) = self.missing.first_key_value()
-            && (self.missing.len() >= MISSING || from < to - WINDOW)
+        while let Some((first, _)) = self.missing.front()
+            && (self.missing.len() >= MISSING || *first < to - WINDOW)
         {
-            self.missing.pop_first();
+            self.missing.pop_front();
         }
-        self.missing.insert(from, to);
+        put(&mut self.missing, (from, to), |run| run.0);
         self.missed += to - from;
         self.missed_runs += 1;
     }
@@ -172,19 +188,18 @@ impl Books {
 
     /// Takes an identification from those left out; whether it was one of them.
     pub(super) fn find(&mut self, id: i64, packets: i64) -> bool {
-        let Some((&from, &to)) = self.missing.range(..=id).next_back() else { return false };
-        if id >= to {
-            return false;
-        }
+        let above = self.missing.find(|run| run.0 <= id);
+        let Some(at) = self.missing.preceding(above) else { return false };
+        let Some((from, to)) = self.missing.get(at).copied().filter(|run| id < run.1) else { return false };
         self.missed -= packets.min(to - id);
         let (before, behind) = (from < id, id + packets < to);
         if before {
-            self.missing.insert(from, id);
+            put(&mut self.missing, (from, id), |run| run.0);
         } else {
-            self.missing.remove(&from);
+            self.missing.remove(at);
         }
         if behind {
-            self.missing.insert(id + packets, to);
+            put(&mut self.missing, (id + packets, to), |run| run.0);
         }
         match (before, behind) {
             (true, true) => self.missed_runs += 1,
@@ -207,6 +222,12 @@ impl Books {
         }
     }
 
+    /// Whether anything that goes on with a byte where all that was seen ends may have been sent before.
+    #[inline(always)]
+    pub(super) fn expects(&self, seq: i64) -> bool {
+        self.beyond.expects() || seq < self.sent_up_to || self.unsettled.may_hold(seq)
+    }
+
     #[inline(always)]
     pub(super) fn remember(&mut self, seen: &Seen) {
         self.recent.push(seen);
@@ -226,8 +247,7 @@ impl Books {
 
     /// What filled a gap there, longer ago.
     fn filler_of(&self, seq: i64) -> Option<Seen> {
-        let mut rows = self.arrivals.backwards().take(RECENT);
-        let (place, row) = rows.find(|(_, row)| row.fresh && row.seq <= seq && seq < row.end())?;
+        let (place, row) = self.arrivals.filler_of(seq, RECENT)?;
         Some(Seen {
             seq: row.seq,
             end: row.end(),

@@ -30,8 +30,8 @@ impl Sender {
     /// Takes the identification of a segment that comes late from those left out; whether it was one of them.
     #[inline(always)]
     pub(super) fn found(&mut self, segment: &Segment, step: Step) -> bool {
-        let packets = self.ids.packets(segment);
         let Step::Behind(id) = step else { return false };
+        let packets = self.ids.packets(segment);
         let missed = self.books.as_mut().is_some_and(|books| books.find(id, packets));
         if let Some(books) = self.books.as_mut().filter(|_| missed) {
             // What was left out was overtaken, not lost: nothing more follows from it.
@@ -45,6 +45,17 @@ impl Sender {
     /// New data that goes on where all that was seen ends.
     #[inline(never)]
     pub(in crate::tracker) fn note_next(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) {
+        let expected = self.books.as_ref().is_none_or(|books| books.expects(seq));
+        match step {
+            // Nearly all: nothing of it may have been sent before.
+            Step::Next | Step::Strange if !expected => self.remember_as(segment, seq, step, None),
+            _ => self.note_expected(segment, seq, step, peer),
+        }
+    }
+
+    /// The same of what may have been sent before, or whose identification is not the next.
+    #[inline(never)]
+    fn note_expected(&mut self, segment: &Segment, seq: i64, step: Step, peer: &Sender) {
         self.found(segment, step);
         if let Step::Ahead(left_out) = step {
             self.sent_unseen(segment, seq, left_out, true, peer);
@@ -76,7 +87,7 @@ impl Sender {
         }
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let books = self.books.get_or_insert_default();
-        books.open_gap(from, Gap { end: seq, t_ns, id, ts_val });
+        books.open_gap(Gap { from, end: seq, t_ns, id, ts_val });
         self.remember(segment, seq, step, None);
     }
 
@@ -189,16 +200,21 @@ impl Sender {
 
     /// The identification of a segment, if it says anything.
     pub(super) fn number(&self, segment: &Segment, step: Step) -> Option<i64> {
-        let packets = self.ids.packets(segment);
         match step {
             Step::Strange => None,
             _ if self.ids.is_idle() => None,
             Step::Behind(id) => Some(id),
-            Step::Next | Step::Ahead(_) => Some(self.ids.next - packets),
+            Step::Next | Step::Ahead(_) => Some(self.ids.next - self.ids.packets(segment)),
         }
     }
 
+    #[inline(never)]
     fn remember(&mut self, segment: &Segment, seq: i64, step: Step, arrival: Option<u32>) {
+        self.remember_as(segment, seq, step, arrival);
+    }
+
+    #[inline(always)]
+    fn remember_as(&mut self, segment: &Segment, seq: i64, step: Step, arrival: Option<u32>) {
         let id = self.number(segment, step);
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let Some(books) = &mut self.books else { return };

@@ -49,6 +49,12 @@ impl Unsettled {
         self.refusals > 0
     }
 
+    /// Whether a byte is below that.
+    #[inline(always)]
+    pub(super) fn may_hold(&self, seq: i64) -> bool {
+        seq < self.up_to
+    }
+
     /// What was left out was overtaken.
     pub(super) fn settle(&mut self) {
         self.up_to = 0;

@@ -99,7 +99,7 @@ impl Arrival {
     }
 
     /// One past its last sequence number.
-    pub(super) fn end(&self) -> i64 {
+    pub(in crate::tracker) fn end(&self) -> i64 {
         self.seq + i64::from(self.length)
     }
 }

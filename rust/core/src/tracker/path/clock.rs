@@ -87,7 +87,8 @@ impl Clock {
         // An outage holds up data for longer; by the next larger tick the clock would be twice as slow.
         let held_up =
             |tick_ns: i64| (0..=(ticks * tick_ns).min(OUTAGE_NS)).contains(&(span_ns - ticks * tick_ns));
-        if !(self.tick_ns > 0 && (fits(self.tick_ns) || held_up(self.tick_ns))) {
+        // By a tick that is known, nearly all is no later than that.
+        if !(self.tick_ns > 0 && (held_up(self.tick_ns) || fits(self.tick_ns))) {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;
@@ -161,18 +162,14 @@ impl Passed {
         if self.waited == 0 {
             return 0;
         }
-        let newest = self.next as usize + PASSED - 1;
-        let mut noted = (0..PASSED).map(|back| self.noted[(newest - back) % PASSED]);
-        let mut waited_ns = self.noted[newest % PASSED].1;
-        while let Some((passed_ns, was_ns)) = noted.next()
-            && passed_ns > 0
-        {
-            waited_ns = was_ns;
-            if passed_ns <= t_ns {
-                break;
-            }
-        }
-        waited_ns
+        // Both parts are in the order of their times; nothing is in the older one until all places were used.
+        let (newer, older) = self.noted.split_at((self.next as usize).min(PASSED - 1));
+        let older = if older.last().is_some_and(|last| last.0 > 0) { older } else { &[] };
+        // Most ask for one of the last.
+        let by_then = |noted: &&(i64, i64)| noted.0 <= t_ns;
+        let last = newer.iter().rev().find(by_then).or_else(|| older.iter().rev().find(by_then));
+        // Else it passed before all of them.
+        last.or(older.first()).or(newer.first()).map_or(0, |noted| noted.1)
     }
 }
 

@@ -215,11 +215,6 @@ impl Gaps {
         self.spacing.link()
     }
 
-    /// Payload of the last data segment.
-    pub fn last_length(&self) -> u32 {
-        self.last_length
-    }
-
     /// Most in flight at once as the sender saw it, up to what a congestion window holds from the first on.
     pub fn most_in_flight(&self) -> i64 {
         self.writes.most()

@@ -50,12 +50,11 @@ impl Known {
         echoed: Option<u32>,
         mut each: impl FnMut(i64, (i64, i64)),
     ) {
-        let until_ns = t_ns.saturating_sub(half_ns);
         while let Some(heard) = self.line.front() {
             let known = match echoed.map(|ecr| heard.ts_val.wrapping_sub(ecr) as i32) {
                 Some(..0) => heard.t_ns <= t_ns,
                 Some(1..) => false,
-                Some(0) | None => heard.t_ns <= until_ns,
+                Some(0) | None => t_ns - heard.t_ns >= half_ns,
             };
             if !known {
                 break;

@@ -456,14 +456,16 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let recovering = own.state != super::State::Open;
     let unit = full_segment(own);
     let Some(path) = &mut own.path else { return false };
-    let packets =
-        own.ids.packets_of(i64::from(path.gaps.last_length()), segment.options.timestamps.is_some());
-    let before = own.totals.data_segments.saturating_sub(1);
-    let divided = unit > 0 && i64::from(own.largest_segment) > unit;
-    let lost = own.books.as_ref().is_some_and(|books| books.counts().upstream > 0);
-    let open = !recovering && path.halves.beside_sender() && !lost;
-    let (una, sent) = (own.snd_una, path.segments);
-    let now = Circumstances { una, unit, recovering, open, sent, packets, before, divided };
+    let now = Circumstances {
+        una: own.snd_una,
+        unit,
+        recovering,
+        books: own.books.as_deref(),
+        sent: path.segments,
+        ids: &own.ids,
+        before: own.totals.data_segments.saturating_sub(1),
+        divided: unit > 0 && i64::from(own.largest_segment) > unit,
+    };
     let waited = path.gaps.judge(segment, seq, &now, (&path.halves, &path.trains));
     if waited {
         path.trains.cut();

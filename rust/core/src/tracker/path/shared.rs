@@ -2,7 +2,7 @@
 
 use super::Link;
 use super::report::{carried, mean_rate};
-use super::series::Series;
+use super::series::{BINS, Bin, Series};
 use super::together::{Brought, rates_beside, share_a_full_link};
 use crate::segment::Address;
 use crate::tracker::connection::Connection;
@@ -33,6 +33,8 @@ struct Flow {
     /// Smallest whole round trip; 0 if a half is unknown.
     base_ns: i64,
     series: Series,
+    /// The queue over time, in bins as wide as those, and of each width up to that of the widest of all.
+    queues: Vec<Queue>,
     /// Bytes a second that arrived, over all of its time, and how long that is.
     mean_rate: f64,
     data_ns: i128,
@@ -45,6 +47,42 @@ impl Flow {
         let whole = self.series.span_ns() as f64 >= COVERED * self.data_ns as f64;
         Brought { series: &self.series, carried: self.carried, whole }
     }
+
+    /// The queue in bins of a width; `None` if so few are left that no two can be compared.
+    fn queue(&self, width: u32) -> Option<&Queue> {
+        self.queues.get((width - self.series.width) as usize)
+    }
+}
+
+/// How long the queue was in each bin, microseconds, where ACKs told.
+struct Queue {
+    first: i64,
+    mean_us: Vec<Option<f64>>,
+}
+
+impl Queue {
+    fn of(series: &Series) -> Self {
+        let mean_us = |bin: &Bin| (bin.acks > 0).then(|| bin.queued_ns as f64 / 1000.0 / f64::from(bin.acks));
+        Queue { first: series.first, mean_us: series.bins.iter().map(mean_us).collect() }
+    }
+
+    /// In bins of each width up to the widest that matters.
+    fn in_all_widths(series: &Series, widest: u32) -> Vec<Self> {
+        let mut queues = vec![Queue::of(series)];
+        if series.width < widest {
+            let mut wide = series.clone();
+            while wide.width < widest && wide.bins.len() >= COMMON {
+                wide.widen();
+                queues.push(Queue::of(&wide));
+            }
+        }
+        queues
+    }
+
+    /// From a bin on.
+    fn from(&self, begin: i64) -> &[Option<f64>] {
+        usize::try_from(begin - self.first).ok().and_then(|at| self.mean_us.get(at..)).unwrap_or_default()
+    }
 }
 
 /// Find and note them.
@@ -53,6 +91,10 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
     connections.each_comparable(|number, connection| flows.extend(flow(number, connection)));
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
     flows.truncate(MOST);
+    let widest = flows.iter().map(|flow| flow.series.width).max().unwrap_or(0);
+    for flow in &mut flows {
+        flow.queues = Queue::in_all_widths(&flow.series, widest);
+    }
     let mut group: Vec<usize> = (0..flows.len()).collect();
     for a in 0..flows.len() {
         for b in 0..a {
@@ -209,6 +251,7 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.least_ns().unwrap_or(0),
         series,
+        queues: Vec::new(),
         mean_rate: mean_rate(sender),
         data_ns: sender.data_ns().unwrap_or(0),
         carried: carried(connection, direction),
@@ -217,45 +260,43 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
 
 /// Whether two wait in the same queue, as far as they were there at the same time.
 fn alike(a: &Flow, b: &Flow) -> bool {
-    let (mut one, mut two) = (a.series.clone(), b.series.clone());
-    while one.width < two.width {
-        one.widen();
-    }
-    while two.width < one.width {
-        two.widen();
-    }
+    let width = a.series.width.max(b.series.width);
+    let Some((one, two)) = a.queue(width).zip(b.queue(width)) else { return false };
     let begin = one.first.max(two.first);
-    let mut pairs = Vec::new();
-    for at in begin..begin + super::series::BINS as i64 {
-        let get = |series: &Series| {
-            let bin = usize::try_from(at - series.first).ok().and_then(|place| series.bins.get(place))?;
-            (bin.acks > 0).then(|| bin.queued_ns as f64 / 1000.0 / f64::from(bin.acks))
-        };
-        if let (Some(x), Some(y)) = (get(&one), get(&two)) {
-            pairs.push((x, y));
-        }
-    }
-    if pairs.len() < COMMON {
+    let (one, two) = (one.from(begin), two.from(begin));
+    let both = || one.iter().zip(two).take(BINS).filter_map(|(x, y)| x.zip(*y));
+    let (count, sum_x, sum_y) =
+        both().fold((0, 0.0, 0.0), |(count, sum_x, sum_y), (x, y)| (count + 1, sum_x + x, sum_y + y));
+    if count < COMMON {
         return false;
     }
-    let (mean_x, mean_y) = (mean(pairs.iter().map(|p| p.0)), mean(pairs.iter().map(|p| p.1)));
+    let (mean_x, mean_y) = (sum_x / count as f64, sum_y / count as f64);
     // Without a queue there is nothing to share.
     if mean_x.max(mean_y) < 300.0 || mean_x.max(mean_y) < 0.1 * a.base_us.max(b.base_us) {
         return false;
     }
+    let mut pairs = Vec::with_capacity(count);
+    pairs.extend(both());
+    // Between the same hosts, the whole round trip is the same at the same time.
+    let apart = || {
+        let (whole_x, whole_y) = (mean_x + a.base_us, mean_y + b.base_us);
+        mean(pairs.iter().map(|p| ((p.0 + a.base_us) - (p.1 + b.base_us)).abs()))
+            / whole_x.max(whole_y).max(1.0)
+    };
+    if a.hosts == b.hosts && apart() <= 0.2 {
+        return true;
+    }
     let moves = |of: &dyn Fn(&(f64, f64)) -> f64, usual: f64| {
         mean(pairs.iter().map(|p| (of(p) - usual).powi(2))).sqrt() >= 0.1 * usual
     };
-    let both_move = moves(&|p| p.0, mean_x) && moves(&|p| p.1, mean_y);
     // Two windows that grow at the same time make queues that grow, wherever they are: the steps have to agree too.
-    let steps: Vec<(f64, f64)> =
-        pairs.windows(2).map(|two| (two[1].0 - two[0].0, two[1].1 - two[0].1)).collect();
-    let together = correlation(&pairs) >= TOGETHER && correlation(&steps) >= IN_STEP;
-    // Between the same hosts, the whole round trip is the same at the same time.
-    let (whole_x, whole_y) = (mean_x + a.base_us, mean_y + b.base_us);
-    let apart = mean(pairs.iter().map(|p| ((p.0 + a.base_us) - (p.1 + b.base_us)).abs()))
-        / whole_x.max(whole_y).max(1.0);
-    (a.hosts == b.hosts && apart <= 0.2) || (both_move && together)
+    let steps = || -> Vec<(f64, f64)> {
+        pairs.windows(2).map(|two| (two[1].0 - two[0].0, two[1].1 - two[0].1)).collect()
+    };
+    moves(&|p| p.0, mean_x)
+        && moves(&|p| p.1, mean_y)
+        && correlation(&pairs) >= TOGETHER
+        && correlation(&steps()) >= IN_STEP
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {

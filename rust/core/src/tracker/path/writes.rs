@@ -37,10 +37,9 @@ impl Writes {
         *self = Writes { round_end: high, spent_ns: -1, ..Writes::default() };
     }
 
-    /// A pause begins: all up to `high` was sent, all below `una` known to be acknowledged.
+    /// A pause begins: all up to `high` was sent, all below `una` known to be acknowledged; so much is in flight.
     #[inline(always)]
-    pub fn pause(&mut self, una: i64, high: i64) {
-        let in_flight = high.saturating_sub(una).max(0);
+    pub fn pause(&mut self, una: i64, high: i64, in_flight: i64) {
         if una >= self.round_end {
             self.proven = self.proven.max(self.round_most);
             (self.round_end, self.round_most) = (high, 0);
@@ -81,7 +80,7 @@ mod tests {
     fn rounds(writes: &mut Writes, high: &mut i64, flights: &[i64]) {
         for &in_flight in flights {
             *high += in_flight;
-            writes.pause(*high - in_flight, *high);
+            writes.pause(*high - in_flight, *high, in_flight);
         }
     }
 

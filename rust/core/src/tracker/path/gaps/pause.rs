@@ -4,6 +4,7 @@
 use super::{ALL, Gaps, SILENCE_NS};
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
+use crate::tracker::arrivals::{Books, Ids};
 use crate::tracker::path::half::{HOST_NS, Halves};
 use crate::tracker::path::limits::{INITIAL, Wait};
 use crate::tracker::path::refused;
@@ -19,19 +20,27 @@ const RELEASED: u32 = 16;
 
 /// What a segment is judged by besides itself: all below `una` was acknowledged when it passed, `unit` is the payload
 /// of a full segment, and it is number `sent`.
-pub(in crate::tracker::path) struct Circumstances {
+pub(in crate::tracker::path) struct Circumstances<'a> {
     pub una: i64,
     pub unit: i64,
     pub recovering: bool,
-    /// It is known not to be in loss recovery, whatever duplicate ACKs tell: next to it, it would have retransmitted.
-    pub open: bool,
+    /// What was missing before.
+    pub books: Option<&'a Books>,
     pub sent: u32,
-    /// Packets that the data segment before it took, and so many identifications.
-    pub packets: i64,
+    /// What the identifications count.
+    pub ids: &'a Ids,
     /// Data segments before it.
     pub before: u64,
     /// Whether any segment was longer than a full one: the sender's interface divides them (TSO).
     pub divided: bool,
+}
+
+impl Circumstances<'_> {
+    /// It is known not to be in loss recovery, whatever duplicate ACKs tell: next to it, it would have retransmitted.
+    fn open(&self, halves: &Halves) -> bool {
+        let lost = || self.books.is_some_and(|books| books.counts().upstream > 0);
+        !self.recovering && halves.beside_sender() && !lost()
+    }
 }
 
 /// What ACKs that reached the sender in a pause did.
@@ -50,7 +59,7 @@ impl Gaps {
         &mut self,
         segment: &Segment,
         seq: i64,
-        now: &Circumstances,
+        now: &Circumstances<'_>,
         (halves, trains): (&Halves, &Trains),
     ) -> bool {
         let gap_ns = (segment.t_ns - self.last_ns).max(0);
@@ -61,8 +70,12 @@ impl Gaps {
         }
         let waited = self.blame(segment, seq, gap_ns, now, (halves, trains));
         // A pause counts, or what is slow from the first would never be usual; but not as what it is.
-        let most_ns = self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns);
-        self.usual_ns += (gap_ns.min(most_ns) - self.usual_ns) >> 3;
+        let counts_ns = if (gap_ns - halves.slack_ns) >> 3 < self.usual_ns {
+            gap_ns
+        } else {
+            gap_ns.min(self.usual_ns.saturating_mul(8).saturating_add(halves.slack_ns))
+        };
+        self.usual_ns += (counts_ns - self.usual_ns) >> 3;
         waited
     }
 
@@ -73,7 +86,7 @@ impl Gaps {
         segment: &Segment,
         seq: i64,
         gap_ns: i64,
-        now: &Circumstances,
+        now: &Circumstances<'_>,
         (halves, trains): (&Halves, &Trains),
     ) -> bool {
         let Circumstances { una, unit, recovering, .. } = *now;
@@ -88,9 +101,9 @@ impl Gaps {
         let before_una = self.known.una;
         let in_flight = (high - before_una).max(0);
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
-        let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open);
+        let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open(halves));
         let short = self.ended_short(now, in_flight, halves);
-        let written = orderly && self.written(short);
+        let written = orderly && self.written(short, in_flight);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
         if orderly && open && gap_ns <= halves.slack_ns {
@@ -161,7 +174,9 @@ impl Gaps {
         if application {
             let under_way_ns =
                 received.drained_ns.map_or(rest_ns, |at_ns| rest_ns - (t_ns - at_ns).min(rest_ns));
-            self.pauses(segment, seq, (rest_ns, under_way_ns), now.packets, self.pushed && short);
+            let stamped = segment.options.timestamps.is_some();
+            let packets = now.ids.packets_of(i64::from(self.last_length), stamped);
+            self.pauses(segment, seq, (rest_ns, under_way_ns), packets, self.pushed && short);
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
@@ -183,7 +198,7 @@ impl Gaps {
     /// the sender knew, what full segments leave of a window shows it. Where all that is in flight passed here, and what the sender
     /// knew is known well, the edge was lower by no more than that.
     #[inline(always)]
-    fn ended_short(&self, now: &Circumstances, in_flight: i64, halves: &Halves) -> bool {
+    fn ended_short(&self, now: &Circumstances<'_>, in_flight: i64, halves: &Halves) -> bool {
         let Circumstances { unit, sent, .. } = *now;
         let length = i64::from(self.length);
         // Most are full segments, and need no division.
@@ -205,7 +220,7 @@ impl Gaps {
         seq: i64,
         gap_ns: i64,
         orderly: bool,
-        now: &Circumstances,
+        now: &Circumstances<'_>,
         halves: &Halves,
     ) -> Received {
         let Circumstances { unit, divided, .. } = *now;
@@ -286,7 +301,8 @@ impl Gaps {
         }
     }
 
-    /// The application paused for so long, and data was under way for a part of that; the end of a write is `marked` or not.
+    /// The application paused for so long, and data was under way for a part of that; the end of a write is `marked` or not. The
+    /// data segment before it took so many packets, and identifications.
     #[inline(always)]
     fn pauses(
         &mut self,
@@ -327,11 +343,11 @@ impl Gaps {
         !self.parts.lost() && self.writes.most().max(in_flight) < INITIAL * unit
     }
 
-    /// A pause begins behind a segment that is `short` or not; whether the application wrote no faster before it. What
+    /// A pause begins, with so much in flight, behind a segment that is `short` or not; whether the application wrote no faster before it. What
     /// the network seemed to take is its time then.
     #[inline(always)]
-    fn written(&mut self, short: bool) -> bool {
-        self.writes.pause(self.known.una, self.high);
+    fn written(&mut self, short: bool, in_flight: i64) -> bool {
+        self.writes.pause(self.known.una, self.high, in_flight);
         if !(short && self.pushed) {
             return false;
         }

@@ -404,6 +404,12 @@ def test_what_the_path_offers_is_known_only_if_it_was_seen_full() -> None:
     assert Offered([entry(**FULL)]).rate_bps == pytest.approx(11.6e6)
     assert Offered([entry(application=0.98, bandwidth=0.02, full=0.46, rate=1e10)]).rate_bps is None
     assert Offered([entry(receiver_window=1.0, full=0.0)]).rate_bps is None
+    # A shaper lets the first bytes pass in a burst: a short transfer does not show the rate that others show.
+    others, short = [entry(number, **FULL) for number in range(3)], entry(3, **FULL)
+    short["bottleneck"] = {**short["bottleneck"], "rate_bps": 20e6}
+    short["bytes"] = {name: value // 10 for name, value in short["bytes"].items()}
+    assert Offered([*others, short]).rate_bps == pytest.approx(11.6e6)
+    assert Offered([short]).rate_bps == pytest.approx(20e6)
 
 
 @pytest.mark.parametrize(("rate_bps", "kinds"), [(1.1e6, []), (3e6, ["queue"])])
@@ -944,7 +950,13 @@ def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
     shares = {"bandwidth": 0.9, "loss_recovery": 0.1}
     (said, *_) = sentences([entry(0, **shares, lost=(5, 0), full=0.9, rate=1e7, again={"fast": 5})])
     assert said.kind == "bottleneck"
-    assert said.text.endswith("; loss recovery left the link less than full for 2.00 s")
+    assert said.text.endswith("; loss recovery left the link less than full for at most 2.00 s")
+    # A link that needed the time for what it carried was not left.
+    needed = 8 * (2_500_000 + 40 * 1_000) / 19.0
+    (said, *_) = sentences(
+        [entry(0, **shares, lost=(5, 0), full=0.9, rate=needed, unique=2_500_000, again={"fast": 5})]
+    )
+    assert "left the link" not in said.text
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
-    _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found)))
+    copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
+    _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found), copied=copied))
     if found["closed"] == "reset":
         _line(console, "Ended", words.reset(found["bytes"]))
     _line(console, "Rate", words.rates(found))

@@ -43,7 +43,7 @@ def count(number: int, thing: str) -> str:
     return quantities.count(number, thing) if number else f"no {thing}s"
 
 
-def data(counts: Object, *, all_sent: bool = False) -> str:
+def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
     """Bytes of a connection, or of many.
 
     Parameters
@@ -52,12 +52,15 @@ def data(counts: Object, *, all_sent: bool = False) -> str:
         ``bytes`` of an entry.
     all_sent : bool
         Whether the capture has all that the sender sent; else it has not all that was retransmitted.
+    copied : int
+        Segments that the network duplicated.
     """
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
-    # Copies that the network made are not the sender's: they stand with what came out of order.
     again = f"{duplicate} bytes {'retransmitted' if all_sent else 'passed more than once'}"
-    return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}"
+    # Copies that the network made are not the sender's: they stand with what came out of order.
+    apart = f" ({count(copied, 'network duplicate')} apart)" if copied and not all_sent else ""
+    return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}{apart}"
 
 
 def reset(counts: Object) -> str:

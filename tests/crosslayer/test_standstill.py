@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support_measurement import ack, data, measurement
 from support_segments import Segment, capture
@@ -11,6 +12,7 @@ from support_segments import Segment, capture
 import multitracer as mt
 from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.standstill import standstill_chains
+from multitracer.layers.tcp import standstill
 from multitracer.model.timeline import Timeline
 
 DELAY_MS = 20.0
@@ -108,3 +110,23 @@ def test_acks_one_by_one_answer_what_had_waited(one_by_one: bool, stood: bool, t
     (entry,) = mt.analyze(mt.read(capture(tmp_path / "one.pcap", said), point="snd")).to_dict()["connections"]
     found = [one["length_s"] for one in entry["standstills"]]
     assert found == ([pytest.approx(1.2, abs=0.05)] if stood else []), entry["standstills"]
+
+
+def test_a_link_goes_on_while_the_path_stalls_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link of a byte for each millisecond: what its queue held came out during a stall, and comes at once behind it."""
+    stall = (1_000 * MS, 1_400 * MS)
+
+    def went_on(behind: list[tuple[int, int]]) -> int:
+        steady = [(t_ms, t_ms) for t_ms in range(0, 1_001, 10)]
+        t_ms, reached = np.array([*steady, *behind]).T
+        rows = {"t_ns": t_ms * MS, "ack": reached, "sack_high": 0 * reached}
+        monkeypatch.setattr(standstill, "valid_acks", lambda *_: rows)
+        return standstill.carried_on_ns(None, None, 0, stall, 1_000.0, 100 * MS) // MS
+
+    # All that it carried for 150 ms came with the end, and it was idle then until new data reached it.
+    assert went_on([(1_400, 1_150), *((t_ms, t_ms - 250) for t_ms in range(1_410, 1_700, 10))]) == 150
+    assert went_on([(1_400, 1_150), *((t_ms, t_ms - 300) for t_ms in range(1_480, 1_700, 10))]) == 100
+    # Nothing that stood in front of it passed.
+    assert went_on([(t_ms, t_ms - 400) for t_ms in range(1_401, 1_700, 10)]) <= 1
+    # The ACKs alone stalled.
+    assert went_on([(t_ms, t_ms) for t_ms in range(1_400, 1_700, 10)]) == 400

@@ -9,6 +9,7 @@ from typing import Any
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK_NAME
+from multitracer.model.packet_size import HEADERS_BYTES, TIMESTAMPS_BYTES
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
@@ -359,6 +360,18 @@ class Flow:
     def needed_s(self) -> float:
         """Seconds that a link of the rate seen needs for the payload; 0 where no rate is known."""
         return 8.0 * self.unique_bytes / self.rate_bps if self.rate_bps else 0.0
+
+    @property
+    def room_s(self) -> float:
+        """Seconds that are left of the transfer beside what the link, and a path that stalled, surely took.
+
+        Without limit where no rate is known, and where others took a part of the link.
+        """
+        if self.shared or self.link_known or not self.rate_bps or self.seconds is None:
+            return math.inf
+        carried_s = 8.0 * (self.unique_bytes + (HEADERS_BYTES - TIMESTAMPS_BYTES) * self.sent) / self.rate_bps
+        opening_s = self.limits_s.get("handshake", 0.0)
+        return max(self.seconds - opening_s - carried_s - self.stalled_s, 0.0)
 
     @property
     def link_had_room(self) -> bool:

@@ -48,7 +48,9 @@ def text(group: Group, *, with_loss: bool) -> str:
 def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
     recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
-    if group.kind not in FULL_LINK or recovery_s < SAID_S:
+    # A link that needed the time for what it carried was not left: what seemed so was lost behind it.
+    left = sum(flow.room_s for flow in group.flows) >= recovery_s
+    if group.kind not in FULL_LINK or recovery_s < SAID_S or not left:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""
     # What repaired nothing is no recovery of a loss.
@@ -56,7 +58,9 @@ def _recovery(group: Group) -> str:
     # Others fill a link that one leaves to them.
     if any(flow.shared or flow.link_known for flow in group.flows):
         return f"; {what} took {duration(recovery_s)} of their time{summed}"
-    return f"; {what} left the link less than full for {duration(recovery_s)}{summed}"
+    # What was lost before the capture may have crossed the link.
+    most = "at most " if any(flow.upstream for flow in group.flows) else ""
+    return f"; {what} left the link less than full for {most}{duration(recovery_s)}{summed}"
 
 
 def _local_drop(group: Group) -> str:

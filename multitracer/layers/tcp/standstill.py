@@ -24,6 +24,8 @@ _IN_ORDER = 3
 """So many of them show that what they acknowledge came one after the other."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
+_LOST_AT_ONCE = 32
+"""Segments that are lost one after the other, at most: for so long no ACK comes."""
 _FULL_BYTES = 1460
 _MOST = 0.9
 """In so much of a standstill nothing else may come; what was held up comes at its end, in any order."""
@@ -239,7 +241,8 @@ def _behind(
     least_ns = max(LEAST_NS, base_ns)
     if int(gaps_ns.max()) <= least_ns:
         return []
-    least_ns = max(least_ns, _FACTOR * int(np.median(gaps_ns)))
+    usual_ns = int(np.median(gaps_ns))
+    least_ns = max(least_ns, _FACTOR * usual_ns)
     # A window that is closed holds nothing in flight that an ACK would be due for.
     candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
     if came_ns is not None and len(candidates):
@@ -256,6 +259,8 @@ def _behind(
             # Its host closed the connection: what it acknowledges may have arrived long before.
             continue
         silent_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        if not sack and answered.duplicates(at + 1) and end_ns - silent_ns <= _LOST_AT_ONCE * usual_ns:
+            continue
         due = answered.due_ns(at)
         if due is None:
             continue
@@ -315,6 +320,13 @@ class _Answered:
         """When bytes were sent first; the end of all times for those that were not."""
         never = np.iinfo(np.int64).max // 2
         return np.asarray(np.append(self._sent_ns, never)[self._ends.searchsorted(byte, side="right")])
+
+    def duplicates(self, at: int) -> bool:
+        """Whether an ACK only repeats the one before. Without SACK it does not show which segment it answers.
+
+        Those that were lost in a burst before that leave as long a silence as a stall.
+        """
+        return bool(self._bare[at]) and int(self._ack[at]) <= int(self.acked[at - 1])
 
     def due_ns(self, at: int) -> int | None:
         """When the ACK behind number `at` was due; None if it answers nothing that was in flight.

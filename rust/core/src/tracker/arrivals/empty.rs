@@ -14,6 +14,8 @@ const REORDERED: i64 = 4;
 const RUNS: u64 = 2;
 const BURST: u64 = 4;
 const AGAIN: u64 = 4;
+/// Runs before data that a timer may have sent again, before they are too many for losses that nothing else shows.
+const TIMED: u64 = 5;
 /// With so much more data than the other direction, few ACKs take numbers.
 const ACKED: u64 = 8;
 
@@ -60,7 +62,8 @@ impl Sender {
     pub(crate) fn refused_by_numbers(&self, peer: &Sender) -> u64 {
         let data = self.totals.data_segments;
         let [unseen, runs] = self.unseen().unwrap_or_default();
-        let [timed, timed_runs] = self.books.as_ref().map_or([0; 2], |books| books.unsettled.timed());
+        let timed = self.books.as_ref().map(|books| books.unsettled.timed());
+        let [timed, timed_runs] = timed.filter(|[_, runs]| *runs < TIMED).unwrap_or_default();
         let (at_once, runs_at_once) = (unseen.saturating_sub(timed), runs.saturating_sub(timed_runs));
         let counts = self.arrival_counts();
         let lost = counts.upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0));

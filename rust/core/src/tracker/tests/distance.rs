@@ -654,6 +654,32 @@ fn what_the_network_lost_was_not_refused() {
     assert_eq!(refused(&connections[0], 0), 0);
 }
 
+/// The last segments are lost, and their copies in turn: a timer that doubles brings each in order, with identifications left out.
+/// That is no queue that refuses; many such pauses are no losses that nothing else shows.
+#[test]
+fn a_tail_that_a_timer_repairs_was_not_refused() {
+    let tail = |waits_ms: &[i64]| {
+        let mut talk = Talk::new(7);
+        talk.handshake(false);
+        let (mut id, mut t_ms) = (500, 1000);
+        for place in 0..40 + waits_ms.len() as i64 {
+            let late = usize::try_from(place - 40).ok().and_then(|at| waits_ms.get(at));
+            (id, t_ms) = (id + if late.is_some() { 3 } else { 1 }, t_ms + late.unwrap_or(&50));
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+            (data.length, data.ip_id) = (1000, id);
+            talk.tracker.segment(&data);
+            talk.ack(t_ms + 40, 1001 + 1000 * place, &[]);
+        }
+        let (connections, _) = talk.done();
+        let (data, acks) = (&connections[0].senders[0], &connections[0].senders[1]);
+        (refused(&connections[0], 0) > 0, data.backs_off(acks))
+    };
+    assert_eq!(tail(&[500, 1000, 6000]), (false, true));
+    assert_eq!(tail(&[500, 500, 500]), (false, false));
+    assert_eq!(tail(&[500; 8]), (true, false));
+}
+
 /// After an expiry without SACK five segments are sent again, one a millisecond. The first alone had been lost: its ACK
 /// covers them all, and echoes its timestamp.
 #[test]

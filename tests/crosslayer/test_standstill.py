@@ -113,7 +113,7 @@ def test_acks_one_by_one_answer_what_had_waited(one_by_one: bool, stood: bool, t
 
 
 def test_a_link_goes_on_while_the_path_stalls_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link of a byte for each millisecond: what its queue held came out during a stall, and comes at once behind it."""
+    """A link of a byte for each millisecond: what its queue held comes at once behind a stall."""
     stall = (1_000 * MS, 1_400 * MS)
 
     def went_on(behind: list[tuple[int, int]]) -> int:

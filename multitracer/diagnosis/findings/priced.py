@@ -152,6 +152,9 @@ def from_captures(
     blamed = any(one.kind == _OPENING for one in found)
     unblamed_s = last_s if blamed else max(opening, last_s)
     priced = costs(loss, claims, min(unblamed_s, loss.s), last_s - least_s)
+    if rate_bps is None and len(found) == 1:
+        # No more is known of the only one than its bounds.
+        priced = [Cost(one.high_s, one.low_s, one.high_s) for one in priced]
     return _with(found, priced[: len(found)]), loss
 
 

@@ -4,7 +4,7 @@
 use super::{ALL, Gaps, SILENCE_NS};
 use crate::segment::{Segment, flags};
 use crate::tracker::RTO_MIN_US;
-use crate::tracker::arrivals::{Books, Ids};
+use crate::tracker::arrivals::{ArrivalCounts, ArrivalVerdict, Books, Ids};
 use crate::tracker::path::half::{HOST_NS, Halves};
 use crate::tracker::path::limits::{INITIAL, Wait};
 use crate::tracker::path::refused;
@@ -36,10 +36,13 @@ pub(in crate::tracker::path) struct Circumstances<'a> {
 }
 
 impl Circumstances<'_> {
-    /// It is known not to be in loss recovery, whatever duplicate ACKs tell: next to it, it would have retransmitted.
+    /// It is known not to be in loss recovery, whatever duplicate ACKs tell: next to it, it would have retransmitted. Nor was it
+    /// before the first retransmission came by: the network may only reorder.
     fn open(&self, halves: &Halves) -> bool {
-        let lost = || self.books.is_some_and(|books| books.counts().upstream > 0);
-        !self.recovering && halves.beside_sender() && !lost()
+        let counts = || self.books.map(Books::counts).unwrap_or_default();
+        let again = |counts: &ArrivalCounts| counts.verdicts[ArrivalVerdict::Retransmission as usize] > 0;
+        let seen = |counts: ArrivalCounts| counts.upstream > 0 || !halves.beside_sender() && again(&counts);
+        !self.recovering && !seen(counts())
     }
 }
 

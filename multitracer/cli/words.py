@@ -329,12 +329,18 @@ def duplicated(contract: Object, *, logged: bool) -> str:
     return f", by retransmission{seen}"
 
 
+_SEEN, _RESOLVED = 0.005, 0.02
+_MEASURED = ("handshake", "stalled path", LAST_ACK_NAME)
+"""Parts of the time from which on what is measured is shown, and what is inferred."""
+
+
 def limits(connection: Object) -> str:
     """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``.
 
     Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
     Nor is the pace of a reader that of a link. For how much of all the time the receiver's window had no room
-    during loss recovery, or had room while the sender waited, stands beside the shares.
+    during loss recovery, or had room while the sender waited, stands beside the shares. What is inferred is
+    not known to a hundredth of the time.
     """
     found, facts = connection.get("limits"), flow(connection)
     if not found or facts is None:
@@ -347,7 +353,7 @@ def limits(connection: Object) -> str:
     parts = [
         f"{name.replace('_', ' ')} {share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
-        if share >= 0.005
+        if share >= (_SEEN if found["method"] != "inferred" or name in _MEASURED else _RESOLVED)
     ]
     full = f"; receiver window full during recovery: {also:.0%}" if also >= _SOME else ""
     paced = facts.window_paced_s / seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,9 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
+_FASTER = 1.05
+"""An estimate by packets that waited is no more than so many times the rate that was shown full."""
+
 _STALLED = idle_kind("stalled_path")
 _SHARING = (*OF_LOSS, "idle_application")
 _ATTEMPTS = "N2"
@@ -265,5 +269,7 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
         # Packets that had passed it before they were captured come out at the rate of the next link.
         full_bps = max(rates, default=None) if seen_full else None
         if found is not None and not exceeds_full_link(8 * found.rate, full_bps):
-            rates.append(8 * found.rate)
+            # The idle time is that beside the rate that is shown: it may be a little faster.
+            most_bps = full_bps * _FASTER if full_bps is not None else math.inf
+            rates.append(min(8 * found.rate, most_bps))
     return max(rates, default=None), seen_full and bool(shown)

@@ -27,6 +27,10 @@ PROBE_RTT_LOSS_NS = 1_000_000_000
 
 _SAME_NS = 1_000_000
 
+_FULL_BYTES = 1460
+_FAR = 4096
+"""A full segment of most networks; so many identifications further, another counter took them."""
+
 LEAST_APPLICATION = 0.01
 """Share of a transfer's time from which on an application paused at all."""
 
@@ -84,6 +88,7 @@ class Reasons:
         self.resets = [(one.start_ns, one.end_ns or one.start_ns) for one in handshakes(m)]
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
         self.paused: dict[int, bool] = {}
+        self._refused_ns: dict[int, int | None] = {}
         self._by_time: dict[int, tuple[Array, Array]] = {}
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
@@ -165,6 +170,24 @@ class Reasons:
             limits = one_point(self.m, state.connection, vantage(self.m, state.connection))["limits"]
             self.paused[index] = limits is None or limits["application"] > LEAST_APPLICATION
         return self.paused[index]
+
+    def refused(self, state: SenderState, t_ns: int) -> bool:
+        """Whether the sender's own queue had refused segments by then, as IP identifications left out show.
+
+        Of a single capture; where a log of the link has its drops, these are causes of their own.
+        """
+        one = state.connection
+        if one.index not in self._refused_ns:
+            self._refused_ns[one.index] = None
+            seen = one.summaries[vantage(self.m, one)] if one.summaries and self.drops is None else {}
+            if seen.get(("forward", "reverse")[one.data_dir], {}).get("refused"):
+                ids = state.data["ip_id"].astype(np.int64)
+                step = (ids[1:] - ids[:-1]) & 0xFFFF
+                packets = -(-state.data["length"][:-1] // _FULL_BYTES)
+                (at,) = np.nonzero((step > packets) & (step < _FAR))
+                self._refused_ns[one.index] = int(state.data["t_ns"][at[0] + 1]) if len(at) else None
+        first_ns = self._refused_ns[one.index]
+        return first_ns is not None and first_ns <= t_ns
 
     def probes_rtt(self, state: SenderState, span_ns: tuple[int, int], lost_ns: int | None) -> bool:
         """Whether the kernel held cwnd at BBR's four segments in a phase, far below what it had been.
@@ -290,6 +313,8 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     lost_ns = state.last_retransmission(start_ns)
     if reasons.probes_rtt(state, span_ns, lost_ns):
         return "probe_rtt", f"{nxt - una} bytes in flight, cwnd {PROBE_RTT_CWND} without a loss (ProbeRTT)"
+    if lost_ns is None and reasons.refused(state, start_ns):
+        return "recovery_stall", "congestion window reduced by segments that the sender's own queue refused"
     if lost_ns is None:
         return "handshake/slow_start", f"{nxt - una} bytes in flight before any loss"
     return "recovery_stall", f"congestion window reduced by the loss repaired at {reasons.seconds(lost_ns)}"

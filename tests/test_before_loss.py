@@ -54,3 +54,32 @@ def test_a_link_that_was_full_before_the_loss_was_no_slow_start(tmp_path: Path, 
     assert limits["bandwidth"] == pytest.approx(1.1 / 3.3, abs=0.06)
     assert limits["congestion_window"] == pytest.approx(2.1 / 3.3, abs=0.06)
     assert limits["congestion_window_before_loss"] < 0.05
+
+
+def test_reordering_before_the_first_retransmission_is_no_recovery(tmp_path: Path) -> None:
+    """At the receiver: a segment of each flight is overtaken by four, and in the sixth one is lost."""
+    talk, t_ms, seq = Conversation(timestamps=False), 100.0, 1
+    talk.segment(0, True, 0, None, 0x02, options=b"\x02\x04\x03\xe8\x04\x02\x01\x01")
+    talk.segment(0.1, False, 0, 1, 0x02, options=b"\x02\x04\x03\xe8\x04\x02\x01\x01")
+    talk.segment(100, True, 1, 1)
+    for flight in range(6):
+        count = 10 << min(flight, 2)
+        order = [*range(count)]
+        order.insert(5, order.pop(1))
+        lost = flight == 5
+        for place, number in enumerate(order[1:] if lost else order):
+            at_ms = t_ms + 0.5 * place
+            talk.data(at_ms, seq + 1000 * number, ident=1000 + seq // 1000 + number)
+            done = number + 1 if not lost and place >= 5 else 0 if lost else min(number, 1)
+            blocks = [(seq + 2000, seq + 1000 * (number + 1))] if done == 1 < number else []
+            blocks = [(seq + 1000, seq + 1000 * (number + 1))] if lost else blocks
+            talk.ack(at_ms + 0.01, seq + 1000 * done, blocks, echo_ms=at_ms)
+        t_ms, seq = t_ms + 100, seq + 1000 * count
+    talk.data(t_ms, seq - 1000 * count, ident=1000 + seq // 1000)
+    talk.ack(t_ms + 0.01, seq, echo_ms=t_ms)
+    results = mt.analyze(mt.read(talk.write(tmp_path / "rcv.pcap")), only=["connections"]).results
+    (entry,) = results["connections"].summary["connections"]
+    limits = entry["limits"]
+    assert entry["retransmissions"]["total"] == 1
+    assert limits["congestion_window_before_loss"] > 0.7, limits
+    assert limits["loss_recovery"] < 0.2, limits

@@ -111,3 +111,14 @@ def test_what_never_came_by_is_no_duplicate() -> None:
     counts = {"unique": 10, "acked": 10, "duplicate": 0}
     assert words.data(counts).endswith("no bytes passed more than once")
     assert words.data(counts, all_sent=True).endswith("no bytes retransmitted")
+    assert words.data(counts, copied=2).endswith(
+        "no bytes passed more than once (2 network duplicates apart)"
+    )
+
+
+def test_what_is_inferred_is_not_known_to_a_hundredth_of_the_time() -> None:
+    shares = {"bandwidth": 0.96, "receiver_window": 0.015, "handshake": 0.01, "congestion_window": 0.015}
+    assert words.limits(entry(**shares)) == "bandwidth 96%, handshake 1% of 20.00 s (inferred)"
+    counted = entry(**shares)
+    counted["limits"]["method"] = "kernel"
+    assert "receiver window 2%" in words.limits(counted)

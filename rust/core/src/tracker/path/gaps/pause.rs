@@ -143,6 +143,11 @@ impl Gaps {
             return false;
         }
         let window_ns = received.opened_ns.unwrap_or(t_ns) - before_ns;
+        if seq < high && !halves.beside_sender() && now.open(halves) {
+            // What others overtook was not sent again.
+            self.spend(Wait::Network, gap_ns);
+            return false;
+        }
         if !orderly {
             self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
             return false;

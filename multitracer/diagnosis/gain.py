@@ -86,6 +86,8 @@ class Claim:
     apart : bool
         Whether no other cause can have led to its time: without a loss an application would have paused, and
         a receiver would have read slowly, all the same. No more time than that is surely its own.
+    most_s : float
+        Seconds that it cost at most, with all that followed from it.
     """
 
     s: float = 0.0
@@ -95,6 +97,7 @@ class Claim:
     open_s: float = 0.0
     beyond_s: float = 0.0
     apart: bool = False
+    most_s: float = math.inf
 
 
 @frozen
@@ -143,7 +146,7 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0, last_s: f
         most_s = loss.high_s - others_s - last_s if claim.follows else own_most_s
         if claim.apart:
             most_s = min(most_s, own_most_s)
-        high_s = max(min(most_s, loss.high_s), cost_s)
+        high_s = max(min(most_s, claim.most_s, loss.high_s), cost_s)
         surely = claim.s * fixed if claim.certain else 0.0
         rest = loss.low_s - (own + shared - claimed) - opening_s if claim.certain else 0.0
         low_s = max(min(surely, loss.low_s), min(rest - (open_s - claim.open_s), claimed), 0.0)

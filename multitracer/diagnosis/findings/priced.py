@@ -20,8 +20,8 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
-_FASTER = 1.05
-"""An estimate by packets that waited is no more than so many times the rate that was shown full."""
+_OF_NO_LOSS = ("stalled_path", "handshake/slow_start", "receiver_window")
+"""Causes of idle phases that no loss leads to."""
 
 _STALLED = idle_kind("stalled_path")
 _SHARING = (*OF_LOSS, "idle_application")
@@ -151,7 +151,8 @@ def from_captures(
         else:
             follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)
             own_s, apart = twice_s if one is first else 0.0, one.kind in _APART
-            claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart))
+            whole_s = _after_losses_s(path, utilization) + twice_s if one.kind in OF_LOSS else math.inf
+            claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart, most_s=whole_s))
     claims += _unsaid(path, {one.kind for one in found})
     blamed = any(one.kind == _OPENING for one in found)
     unblamed_s = last_s if blamed else max(opening, last_s)
@@ -234,6 +235,19 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     return found
 
 
+def _after_losses_s(path: Offered, utilization: Object | None) -> float:
+    """For how long the link of the only connection was idle at most, by losses and what followed from them.
+
+    Without limit where its idle time has no causes.
+    """
+    causes = () if utilization is None else utilization.get("causes", ())
+    idle = {one["cause"]: float(one["s"]) for one in causes if one["kind"] == "idle"}
+    if utilization is None or len(path.entries) != 1 or not idle:
+        return math.inf
+    others_s = sum(idle.get(cause, 0.0) for cause in _OF_NO_LOSS)
+    return max(float(utilization["idle_high"]) * float(utilization["span_s"]) - others_s, 0.0)
+
+
 def _after_data_s(path: Offered) -> float:
     """How long the only connection waited for its last ACK."""
     return sum(flow.after_data_s for flow in path.flows) if len(path.entries) == 1 else 0.0
@@ -269,7 +283,5 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
         # Packets that had passed it before they were captured come out at the rate of the next link.
         full_bps = max(rates, default=None) if seen_full else None
         if found is not None and not exceeds_full_link(8 * found.rate, full_bps):
-            # The idle time is that beside the rate that is shown: it may be a little faster.
-            most_bps = full_bps * _FASTER if full_bps is not None else math.inf
-            rates.append(min(8 * found.rate, most_bps))
+            rates.append(8 * found.rate)
     return max(rates, default=None), seen_full and bool(shown)

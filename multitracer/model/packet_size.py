@@ -10,3 +10,9 @@ TIMESTAMPS_BYTES = 12
 
 HEADERS_BYTES = 40 + TIMESTAMPS_BYTES
 """The headers of IPv4 and of TCP with timestamps."""
+
+LEAST_HEADERS_BYTES = HEADERS_BYTES - TIMESTAMPS_BYTES
+"""The same without timestamps."""
+
+FULL_BYTES = PACKET_BYTES - LEAST_HEADERS_BYTES
+"""The payload of the largest packet of most networks."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from support_segments import Segment, capture
 import multitracer as mt
 from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.standstill import standstill_chains
+from multitracer.diagnosis.field import idle
 from multitracer.layers.tcp import standstill
 from multitracer.model.timeline import Timeline
 
@@ -130,3 +133,14 @@ def test_a_link_goes_on_while_the_path_stalls_behind_it(monkeypatch: pytest.Monk
     assert went_on([(t_ms, t_ms - 400) for t_ms in range(1_401, 1_700, 10)]) <= 1
     # The ACKs alone stalled.
     assert went_on([(t_ms, t_ms) for t_ms in range(1_400, 1_700, 10)]) == 400
+
+
+def test_each_stall_before_a_capture_behind_the_link_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "carried_on_ns", lambda *_, before: 7 if before else 5)
+    m: Any = SimpleNamespace(connections=[None], nanoseconds=lambda s: round(s * 1e9))
+    stalls = [
+        {"start": at, "length_s": 0.5, "upstream": up} for at, up in ((1.0, True), (2.0, True), (3.0, False))
+    ]
+    one = {"index": 0, "source": 0, "standstills": stalls}
+    assert [ns for *_, ns in idle.went_on(m, one, 1.0, behind=True)] == [7, 7, 5]
+    assert [ns for *_, ns in idle.went_on(m, one, 1.0, behind=False)] == [5]

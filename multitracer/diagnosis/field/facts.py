@@ -9,7 +9,7 @@ from typing import Any
 from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK_NAME
-from multitracer.model.packet_size import HEADERS_BYTES, TIMESTAMPS_BYTES
+from multitracer.model.packet_size import LEAST_HEADERS_BYTES
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
@@ -369,7 +369,7 @@ class Flow:
         """
         if self.shared or self.link_known or not self.rate_bps or self.seconds is None:
             return math.inf
-        carried_s = 8.0 * (self.unique_bytes + (HEADERS_BYTES - TIMESTAMPS_BYTES) * self.sent) / self.rate_bps
+        carried_s = 8.0 * (self.unique_bytes + LEAST_HEADERS_BYTES * self.sent) / self.rate_bps
         opening_s = self.limits_s.get("handshake", 0.0)
         return max(self.seconds - opening_s - carried_s - self.stalled_s, 0.0)
 

@@ -91,6 +91,35 @@ def standstills(m: Timeline, entries: Sequence[Object]) -> list[tuple[int, int, 
     ]
 
 
+def went_on(m: Timeline, entry: Object, rate: float, *, behind: bool) -> list[tuple[int, int, int]]:
+    """For how long the link of a connection went on in each time in which its path stood still.
+
+    Parameters
+    ----------
+    m : Timeline
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    rate : float
+        Bytes of payload a second that the link carries.
+    behind : bool
+        Whether the capture is behind the link: then what stood still before the capture shows it, too.
+
+    Returns
+    -------
+    list of (int, int, int)
+        Start, end and that time in nanoseconds, of those that show it.
+    """
+    connection, round_ns = m.connections[entry["index"]], round(base_rtt_s(entry) * 1e9)
+    found = []
+    for one in entry.get("standstills") or ():
+        before = bool(one["upstream"])
+        if behind or not before:
+            span = m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"])
+            worked_ns = carried_on_ns(m, connection, entry["source"], span, rate, round_ns, before=before)
+            found.append((*span, worked_ns))
+    return found
+
+
 def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     found = bottleneck(m)
     if found is None:
@@ -109,8 +138,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
     later_ns = found.delay_ns - found.packet_ns if alone else 0
     stalls = [(start - later_ns, end - later_ns) for start, end in stalls]
-    payload_rate = rate * sum(flow.unique_bytes for flow in path.flows) / path.wire_bytes
-    still = _not_served(m, entries, payload_rate, later_ns) if alone else intervals(())
+    still = _not_served(m, entries, rate * path.payload_share, later_ns) if alone else intervals(())
     middle = empty_queue(found, carried, rate, still)
     least = empty_queue(found, found.size, rate * SLOWER, still)
     most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
@@ -141,15 +169,13 @@ def _not_served(m: Timeline, entries: Sequence[Object], rate: float, later_ns: i
     later_ns : int
         How much later ACKs show what happens there.
     """
-    found = []
-    for entry in entries:
-        place, round_ns = (m.connections[entry["index"]], entry["source"]), round(base_rtt_s(entry) * 1e9)
-        for one in entry.get("standstills") or ():
-            if not one["upstream"]:
-                start_ns, end_ns = m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"])
-                start_ns += carried_on_ns(m, *place, (start_ns, end_ns), rate, round_ns)
-                found.append((start_ns - later_ns, end_ns - later_ns))
-    return intervals(found)
+    return intervals(
+        [
+            (start_ns + went_on_ns - later_ns, end_ns - later_ns)
+            for entry in entries
+            for start_ns, end_ns, went_on_ns in went_on(m, entry, rate, behind=False)
+        ]
+    )
 
 
 def _joined(phases: Intervals, stalls: Sequence[tuple[int, int]]) -> Intervals:

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
-from multitracer.model.packet_size import HEADERS_BYTES, PACKET_BYTES, TIMESTAMPS_BYTES
+from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES, PACKET_BYTES
 from multitracer.model.timeline import Timeline
 
 SEEN_FULL = 0.1
@@ -56,6 +56,11 @@ class Offered:
         self.packet_bytes = min(self._unique_bytes / max(self._segments, 1) + headers_bytes, most_bytes)
         payload_bytes = max(self.packet_bytes - headers_bytes, 1.0)
         self.wire_bytes = self._unique_bytes * self.packet_bytes / payload_bytes
+
+    @property
+    def payload_share(self) -> float:
+        """Part of the bytes on the wire that is payload."""
+        return float(self._unique_bytes / self.wire_bytes)
 
     @cached_property
     def rate_bps(self) -> float | None:
@@ -197,6 +202,5 @@ def _span(entry: Object, *, handshake: bool = True) -> tuple[float, float]:
 def _packet(entries: Sequence[Object]) -> tuple[int, int]:
     """Headers of a packet, and the largest packet, of the transfer with most data."""
     most = max(entries, key=lambda entry: entry["bytes"]["unique"], default={})
-    bare = HEADERS_BYTES - TIMESTAMPS_BYTES
-    headers = HEADERS_BYTES if most.get("timestamps", True) else bare
-    return headers, (most["mss"] + bare if most.get("mss") else PACKET_BYTES)
+    headers = HEADERS_BYTES if most.get("timestamps", True) else LEAST_HEADERS_BYTES
+    return headers, (most["mss"] + LEAST_HEADERS_BYTES if most.get("mss") else PACKET_BYTES)

@@ -170,19 +170,12 @@ def _carried_on_s(m: Timeline, path: Offered) -> float:
     """
     if len(path.entries) != 1 or not path.rate_bps:
         return 0.0
-    from multitracer.layers.tcp.standstill import carried_on_ns
+    from multitracer.diagnosis.field.idle import went_on
 
     (entry,) = path.entries
-    place = (entry.get("observation") or {}).get("point")
-    rate = path.rate_bps / 8 * entry["bytes"]["unique"] / path.wire_bytes
-    found_ns = 0
-    for one in entry.get("standstills") or ():
-        before = bool(one["upstream"])
-        if not before or place == "rcv":
-            span = (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]))
-            place, rtt_ns = (m.connections[entry["index"]], entry["source"]), round(base_rtt_s(entry) * 1e9)
-            found_ns += carried_on_ns(m, *place, span, rate, rtt_ns, before=before)
-    return found_ns / 1e9
+    behind = (entry.get("observation") or {}).get("point") == "rcv"
+    stalls = went_on(m, entry, path.rate_bps / 8 * path.payload_share, behind=behind)
+    return sum(worked_ns for _, _, worked_ns in stalls) / 1e9
 
 
 def _unsaid(path: Offered, said: Set[str]) -> list[Claim]:
@@ -217,11 +210,9 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
 
     A handshake is over before the first data, with which the time of the link begins.
     """
-    if utilization is None or len(path.entries) != 1:
+    by_cause = _idle_by_cause(path, utilization)
+    if utilization is None or by_cause is None:
         return {}
-    by_cause = {
-        one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"
-    }
     known_s = sum(by_cause.values())
     unknown_s = float(utilization["idle_s"]) - known_s
     open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - known_s
@@ -235,14 +226,20 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     return found
 
 
+def _idle_by_cause(path: Offered, utilization: Object | None) -> dict[str, float] | None:
+    """Seconds for which the link of the only connection was idle; None of several, or if not known."""
+    if utilization is None or len(path.entries) != 1:
+        return None
+    return {one["cause"]: float(one["s"]) for one in utilization.get("causes", ()) if one["kind"] == "idle"}
+
+
 def _after_losses_s(path: Offered, utilization: Object | None) -> float:
     """For how long the link of the only connection was idle at most, by losses and what followed from them.
 
     Without limit where its idle time has no causes.
     """
-    causes = () if utilization is None else utilization.get("causes", ())
-    idle = {one["cause"]: float(one["s"]) for one in causes if one["kind"] == "idle"}
-    if utilization is None or len(path.entries) != 1 or not idle:
+    idle = _idle_by_cause(path, utilization)
+    if utilization is None or not idle:
         return math.inf
     others_s = sum(idle.get(cause, 0.0) for cause in _OF_NO_LOSS)
     return max(float(utilization["idle_high"]) * float(utilization["span_s"]) - others_s, 0.0)

@@ -17,6 +17,7 @@ from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK
+from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 
@@ -27,9 +28,8 @@ PROBE_RTT_LOSS_NS = 1_000_000_000
 
 _SAME_NS = 1_000_000
 
-_FULL_BYTES = 1460
 _FAR = 4096
-"""A full segment of most networks; so many identifications further, another counter took them."""
+"""So many identifications further, another counter took them."""
 
 LEAST_APPLICATION = 0.01
 """Share of a transfer's time from which on an application paused at all."""
@@ -183,7 +183,7 @@ class Reasons:
             if seen.get(("forward", "reverse")[one.data_dir], {}).get("refused"):
                 ids = state.data["ip_id"].astype(np.int64)
                 step = (ids[1:] - ids[:-1]) & 0xFFFF
-                packets = -(-state.data["length"][:-1] // _FULL_BYTES)
+                packets = -(-state.data["length"][:-1] // FULL_BYTES)
                 (at,) = np.nonzero((step > packets) & (step < _FAR))
                 self._refused_ns[one.index] = int(state.data["t_ns"][at[0] + 1]) if len(at) else None
         first_ns = self._refused_ns[one.index]

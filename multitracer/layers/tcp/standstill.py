@@ -10,6 +10,7 @@ from multitracer.layers.tcp.flow_batch import Flags, Times
 from multitracer.layers.tcp.transit import data_at, payload_at, valid_acks
 from multitracer.model.arrays.unique import among
 from multitracer.model.frozen import frozen
+from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -26,7 +27,6 @@ _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
 _LOST_AT_ONCE = 32
 """Segments that are lost one after the other, at most: for so long no ACK comes."""
-_FULL_BYTES = 1460
 _MOST = 0.9
 """In so much of a standstill nothing else may come; what was held up comes at its end, in any order."""
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
@@ -307,7 +307,7 @@ class _Answered:
         self._length, self._stamps = data["length"], data["ts_val"]
         self._ends = np.maximum.accumulate(data["seq"] + data["length"])
         # A receiver answers two full segments at once (RFC 5681, section 4.2): it waits for no more.
-        self._unit = min(int(data["length"].max()), _FULL_BYTES)
+        self._unit = min(int(data["length"].max()), FULL_BYTES)
         self._again = _retransmissions(data, self._ends, needless)
         self._ack_ns, self._ack, self._echo = acks["t_ns"], acks["ack"], acks["ts_ecr"]
         self.acked = np.maximum.accumulate(self._ack)
@@ -476,7 +476,7 @@ def _interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     silent = np.diff(t_ns)
     least_ns = max(LEAST_NS, _ROUNDS * round_ns, _FACTOR * int(np.median(silent)) if len(silent) else 0)
     ends = np.maximum.accumulate(data["seq"] + length)
-    unit = min(int(length.max()), _FULL_BYTES)
+    unit = min(int(length.max()), FULL_BYTES)
     more = data["flags"][:-1] & _PSH == 0
     edges = np.maximum.accumulate(acks["ack"] + np.maximum(acks["window"], 0))
     found = []

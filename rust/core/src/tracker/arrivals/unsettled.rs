@@ -66,9 +66,8 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_left_out(&mut self, segment: &Segment, seq: i64, left_out: i64, peer: &Sender) {
         // The longest that its silence may have been: that a timer was possible is enough.
-        if let Some(last_ns) = self.last_out_ns
-            && segment.t_ns.saturating_sub(last_ns) >= TIMER_NS
-        {
+        let quiet_ns = self.last_out_ns.map_or(0, |last_ns| segment.t_ns.saturating_sub(last_ns));
+        if quiet_ns >= TIMER_NS {
             let payload = self.ids.payload(segment.options.timestamps.is_some());
             // Before the first data, other packets of the host took them.
             let counted = self.ids.is_plausible() && self.totals.data_segments > 1;
@@ -78,7 +77,7 @@ impl Sender {
                 unsettled.timed[0] += u64::try_from(left_out).unwrap_or(0);
                 unsettled.timed[1] += 1;
             }
-            unsettled.wait(segment.t_ns.saturating_sub(last_ns), seq, i64::from(segment.length));
+            unsettled.wait(quiet_ns, seq, i64::from(segment.length));
             return;
         }
         let under_way = |(up_to, _): (i64, bool)| self.snd_una < up_to || seq < up_to;

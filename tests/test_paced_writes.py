@@ -52,6 +52,48 @@ def test_losses_that_a_clock_makes_up_for_are_the_applications_time(tmp_path: Pa
     assert "it wrote 280 kbit/s by its own clock" in first["text"]
 
 
+def cut_off(path: Path, *, clock: bool) -> dict[str, Any]:
+    """At the receiver: fifteen writes of 5,500 bytes, of two of each three of which the end is lost.
+
+    It is retransmitted an RTT after the next write, which comes 213 ms after the one before, or up to 60 ms
+    later.
+    """
+    said = Conversation()
+    said.handshake(0, RTT_MS)
+    t_ms, seq, ident, acked = float(RTT_MS + 1), 1, 3, 1
+    for number in range(15):
+        lost = [seq - 2500 + 1000 * at for at in range(3)] if number and (number - 1) % 3 else []
+        cut = number % 3 > 0
+        for at in range(6):
+            if at < 3 or not cut:
+                last = at == 5
+                said.data(
+                    t_ms + 0.1 * at, seq + 1000 * at, 500 if last else 1000, PSH if last else 0, ident + at
+                )
+                if not lost:
+                    acked = seq + 1000 * at + (500 if last else 1000)
+                high = seq + 1000 * at + (500 if last else 1000)
+                said.ack(t_ms + 0.1 * at + 0.01, acked, [(seq, high)] if lost else [])
+        ident += 6
+        for at, hole in enumerate(lost):
+            length = 500 if at == 2 else 1000
+            said.data(t_ms + RTT_MS + at, hole, length, PSH if at == 2 else 0, ident)
+            ident, acked = ident + 1, high if at == 2 else hole + 1000
+            said.ack(t_ms + RTT_MS + at + 0.01, acked)
+        t_ms, seq = t_ms + 213 + (0 if clock else 30 * (number % 3)), seq + 5500
+    return mt.analyze(mt.read(said.write(path / "one.pcap"), point="rcv")).to_dict()
+
+
+@pytest.mark.parametrize("clock", [True, False])
+def test_writes_whose_ends_are_lost_are_writes(tmp_path: Path, clock: bool) -> None:
+    limits = cut_off(tmp_path, clock=clock)["connections"][0]["limits"]
+    if clock:
+        assert limits["writes_bps"] == pytest.approx(5500 * 8 / 0.213, rel=0.02)
+        assert limits["application"] > 0.9
+    else:
+        assert limits["writes_bps"] is None
+
+
 def test_who_waits_for_the_network_is_late_by_its_losses(tmp_path: Path) -> None:
     limits = writer(tmp_path, clock=False)["connections"][0]["limits"]
     assert limits["writes_bps"] is None

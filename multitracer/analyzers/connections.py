@@ -232,7 +232,7 @@ def _standstills(
     """Standstills of the path as one capture shows them; two show them better (`chains`)."""
     if m.summarised or (m.snd is not None and m.rcv is not None):
         return None
-    from multitracer.layers.tcp.standstill import standstills
+    from multitracer.layers.tcp.standstill.finding import standstills
 
     base_ns = None if base_ms is None else round(base_ms * 1e6)
     observation, whole_ms = seen["observation"], (seen["rtt"] or {}).get("base_ms")

@@ -146,7 +146,10 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
     Any capture shows this one, also where no time between a segment and its ACK can be measured.
     """
-    path = offered(m, connections.summary["connections"])
+    from multitracer.diagnosis.field.idle import standstills
+
+    entries = connections.summary["connections"]
+    path = offered(m, entries)
     span_s = path.transferring_s
     if path.rate_bps is None or span_s <= 0 or path.full_part < MOSTLY:
         return None
@@ -161,7 +164,10 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     most = path.faster
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
-    idle_bounds = 1 - min((1 + again) * new_share / SLOWER, 1.0), 1 - new_share / most
+    # While its path stalled the link may have been unable to send: that is not idle for certain.
+    stalled_s = sum(end_ns - start_ns for start_ns, end_ns, _ in standstills(m, entries)) / 1e9
+    idle_least = 1 - (1 + again) * new_share / SLOWER - stalled_s / span_s
+    idle_bounds = max(idle_least, 0.0), 1 - new_share / most
     return _summary(
         "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts
     )
@@ -186,10 +192,12 @@ def _summary(
     sent, duplicate, twice = counts
     duplicate_share = _share_twice(sent, duplicate, twice)
     value = (1 - idle_share) * (1 - duplicate_share)
+    # What is idle is not used: neither bound contradicts the other.
+    most = min(bounds[1], 1 - idle_bounds[0])
     return {
         "value": round(value, 6),
         "low": round(min(bounds[0], value), 6),
-        "high": round(max(bounds[1], value), 6),
+        "high": round(max(most, value), 6),
         "idle_share": round(idle_share, 6),
         "idle_low": round(min(idle_bounds[0], idle_share), 6),
         "idle_high": round(max(idle_bounds[1], idle_share), 6),

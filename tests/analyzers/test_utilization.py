@@ -81,3 +81,9 @@ def test_the_receiver_s_capture_alone_bounds_it_by_the_rate_of_the_full_link(nam
 def test_a_link_that_was_seldom_full_has_no_utilization_away_from_the_sender() -> None:
     found = mt.analyze(mt.read(SAMPLES / "link-burst" / "rcv.pcap")).to_dict()
     assert found["utilization"]["value"] is None
+
+
+def test_bounds_leave_out_what_is_idle_at_least() -> None:
+    found = utilization._summary("rate", 1e6, 0.2, (0.15, 0.3), (0.7, 1.0), 2.0, (1000, 0, 0))
+    assert (found["low"], found["value"], found["high"]) == (0.7, 0.8, 0.85)
+    assert found["high"] <= 1 - found["idle_low"]

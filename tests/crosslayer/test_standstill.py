@@ -15,7 +15,7 @@ import multitracer as mt
 from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.diagnosis.chains.standstill import standstill_chains
 from multitracer.diagnosis.field import idle
-from multitracer.layers.tcp import standstill
+from multitracer.layers.tcp.standstill import carried_on
 from multitracer.model.timeline import Timeline
 
 DELAY_MS = 20.0
@@ -123,8 +123,8 @@ def test_a_link_goes_on_while_the_path_stalls_behind_it(monkeypatch: pytest.Monk
         steady = [(t_ms, t_ms) for t_ms in range(0, 1_001, 10)]
         t_ms, reached = np.array([*steady, *behind]).T
         rows = {"t_ns": t_ms * MS, "ack": reached, "sack_high": 0 * reached}
-        monkeypatch.setattr(standstill, "valid_acks", lambda *_: rows)
-        return standstill.carried_on_ns(None, None, 0, stall, 1_000.0, 100 * MS) // MS
+        monkeypatch.setattr(carried_on, "valid_acks", lambda *_: rows)
+        return carried_on.carried_on_ns(None, None, 0, stall, 1_000.0, 100 * MS) // MS
 
     # All that it carried for 150 ms came with the end, and it was idle then until new data reached it.
     assert went_on([(1_400, 1_150), *((t_ms, t_ms - 250) for t_ms in range(1_410, 1_700, 10))]) == 150

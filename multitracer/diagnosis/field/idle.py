@@ -14,7 +14,7 @@ import numpy as np
 
 from multitracer.diagnosis.field.offered import SLOWER, base_rtt_s, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
-from multitracer.layers.tcp.standstill import carried_on_ns
+from multitracer.layers.tcp.standstill.carried_on import carried_on_ns
 from multitracer.model.arrays.intervals import Intervals, intervals, longer_than, overlap, total, union
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline

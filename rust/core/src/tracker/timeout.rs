@@ -47,10 +47,15 @@ impl Verdict {
 /// Share of the smallest RTT below which an ACK cannot be an answer to what was just sent, in percent.
 const TOO_EARLY_PERCENT: i64 = 90;
 
+/// What the answers of hosts differ by: a connection's first packets may have found them asleep. An RTT is too short to be one by more.
+pub const HOSTS_VARY_NS: i64 = 100_000;
+
 /// Vote by the time from a retransmission to its answer: an earlier copy was answered if no RTT is that short.
 pub fn too_early(after_ns: Option<i64>, min_rtt_ns: Option<i64>) -> Vote {
     match (after_ns, min_rtt_ns) {
-        (Some(after), Some(min)) if after < min / 100 * TOO_EARLY_PERCENT => Vote::Spurious,
+        (Some(after), Some(min)) if after < (min / 100 * TOO_EARLY_PERCENT).min(min - HOSTS_VARY_NS) => {
+            Vote::Spurious
+        }
         _ => Vote::Abstains,
     }
 }

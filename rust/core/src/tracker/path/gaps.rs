@@ -5,7 +5,7 @@
 
 mod pause;
 
-pub(super) use pause::Circumstances;
+pub(super) use pause::{Circumstances, again};
 
 use super::Link;
 use super::half::Halves;
@@ -30,6 +30,25 @@ const LATELY: u32 = 32;
 
 /// A link of 600 kbit/s spreads the three packets before the first that is looked at over so long.
 const SPREAD_NS: i64 = 60_000_000;
+
+/// Of a loss recovery that duplicate ACKs tell of: the network may only have reordered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Suspected {
+    /// When it began, and retransmissions that had come by then.
+    since_ns: i64,
+    again: u64,
+    /// What it took, and how long the receiver's window had no room then.
+    recovery_ns: i64,
+    window_ns: i64,
+}
+
+impl Fields for Suspected {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Suspected { since_ns, again, recovery_ns, window_ns } = self;
+        walk.time(since_ns);
+        walk_over!(walk: again, recovery_ns, window_ns);
+    }
+}
 
 /// Pauses of one direction.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +77,7 @@ pub(super) struct Gaps {
     peak: i64,
     /// Loss recovery lasts until this is acknowledged.
     recover: i64,
+    suspected: Suspected,
     /// Nanoseconds by [`Wait`].
     pub spent_ns: [i64; Wait::COUNT],
     /// What the sender knew when it sent the last.
@@ -96,6 +116,7 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
+            suspected,
             writes,
             refused,
             schedule,
@@ -115,15 +136,24 @@ impl Fields for Gaps {
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
         let mut spaced = spacing.any();
+        let mut suspects = *suspected != Suspected::default();
         let mut since = high.wrapping_sub(spacing.from);
         since.walk(walk);
-        walk_answers(walk, [window_known, heard, &mut loss, &mut rest, &mut below, &mut spaced]);
+        walk_answers(
+            walk,
+            [window_known, heard, &mut loss, &mut rest, &mut below, &mut spaced, &mut suspects],
+        );
         if spaced {
             walk_over!(walk: spacing);
         } else {
             *spacing = Spacing::default();
         }
         spacing.from = high.wrapping_sub(since);
+        if suspects {
+            walk_over!(walk: suspected);
+        } else {
+            *suspected = Suspected::default();
+        }
         if below {
             walk_over!(walk: last_length);
         } else {
@@ -185,10 +215,26 @@ impl Gaps {
         self.window_known |= edge >= 0;
     }
 
-    /// Duplicates of an ACK tell of a loss among what was sent up to `high`.
-    pub fn suspect(&mut self, ack: i64, high: i64) {
+    /// Duplicates of an ACK tell of a loss among what was sent up to `high`; so many retransmissions came by until now.
+    pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, again: u64) {
         if ack >= self.recover {
             self.recover = high;
+            if self.suspected.recovery_ns == 0 {
+                (self.suspected.since_ns, self.suspected.again) = (t_ns, again);
+            }
+        }
+    }
+
+    /// All up to `una` is acknowledged. If that ends a suspected recovery in which no retransmission came by, it was none: what it
+    /// took is the network's time and the receiver window's.
+    fn settle(&mut self, again: u64) {
+        let Suspected { again: before, recovery_ns, window_ns, .. } = self.suspected;
+        self.suspected = Suspected::default();
+        if again == before {
+            self.spent_ns[Wait::Recovery as usize] -= recovery_ns;
+            self.spend(Wait::Window, window_ns);
+            self.spend(Wait::Network, recovery_ns - window_ns);
+            self.parts.was_none(window_ns);
         }
     }
 

@@ -74,6 +74,13 @@ impl Parts {
         self.filling_ns = self.filling_ns.saturating_add(window_ns);
     }
 
+    /// The recovery that went on last was none: the receiver's window alone had no room for so long of it.
+    pub fn was_none(&mut self, window_ns: i64) {
+        let last_ns = window_ns.min(self.filling_ns);
+        self.filling_ns -= last_ns;
+        self.filled_ns = (self.filled_ns - (window_ns - last_ns)).max(0);
+    }
+
     /// So much payload arrived while loss recovery went on.
     pub fn recover(&mut self, bytes: i64) {
         self.recovered = self.recovered.saturating_add(bytes);

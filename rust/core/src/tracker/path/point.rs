@@ -5,6 +5,7 @@
 use super::Path;
 use super::half::HOST_NS;
 use super::report::{halves_of, handshake_ns};
+use crate::tracker::arrivals::ArrivalVerdict;
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
@@ -68,6 +69,8 @@ pub struct Evidence {
     pub often: [bool; 2],
     /// Segments that came by and were retransmitted because their receiver had not got them, as SACK shows.
     pub lost_behind: u64,
+    /// Segments that came by behind later ones, if these are more than those that were lost before they came by.
+    pub reordered: u64,
 }
 
 /// An observation point.
@@ -92,6 +95,8 @@ const ANSWERS: u32 = 16;
 /// PAWS; a full buffer).
 const LOST_BEHIND: u64 = 3;
 const OWN_NS: i64 = 200_000;
+/// From so many segments on that came by out of order, a capture was not taken at the sender.
+const REORDERED: u64 = 3;
 
 impl Observation {
     /// By the direction that carries the bulk of the data, or any.
@@ -100,6 +105,8 @@ impl Observation {
         let [far, near] = halves_of(connection, direction);
         let often = if connection.handshake() { often(data) } else { [false; 2] };
         let beside = data.path.as_deref().is_some_and(Path::beside);
+        let counts = data.arrival_counts();
+        let reordered = counts.verdicts[ArrivalVerdict::Reordered as usize];
         let evidence = Evidence {
             hops: [hops(data), hops(acks)],
             offloaded: [offloaded(data), offloaded(acks)],
@@ -107,7 +114,8 @@ impl Observation {
             halves_ns: [far, near],
             handshake: answered_at_once(connection, data, acks) && !beside,
             often,
-            lost_behind: if data.sack_permitted { data.arrival_counts().downstream } else { 0 },
+            lost_behind: if data.sack_permitted { counts.downstream } else { 0 },
+            reordered: if reordered > counts.upstream { reordered } else { 0 },
         };
         let (point, grade) = judge(&evidence);
         Observation { point, grade, evidence }
@@ -156,7 +164,9 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
     };
     let lost_behind =
         evidence.lost_behind >= LOST_BEHIND && evidence.halves_ns[0].is_some_and(|ns| ns > OWN_NS);
-    let [beyond_receiver, beyond_sender] = [away(0) || lost_behind, away(1)];
+    // A host sends in order, and its own queue keeps that.
+    let reordered = evidence.reordered >= REORDERED;
+    let [beyond_receiver, beyond_sender] = [away(0) || lost_behind, away(1) || reordered];
     match evidence.hops {
         [Some(0), Some(1..)] if !beyond_sender => votes.push((Point::Sender, 2)),
         [Some(1..), Some(0)] if !beyond_receiver => votes.push((Point::Receiver, 2)),
@@ -231,6 +241,19 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(judged(evidence), (Some(Point::Sender), Grade::Certain));
+    }
+
+    #[test]
+    fn a_host_does_not_reorder_what_it_sends() {
+        for (reordered, point) in [(0, Point::Sender), (2, Point::Sender), (300, Point::Middle)] {
+            let evidence = Evidence {
+                hops: [Some(0), Some(1)],
+                halves_ns: [Some(9_000_000), Some(2_000_000)],
+                reordered,
+                ..Evidence::default()
+            };
+            assert_eq!(judged(evidence).0, Some(point), "{reordered}");
+        }
     }
 
     /// Nothing between two hosts need count as a router, and 0.4 ms are longer than a sender takes to answer at its best.

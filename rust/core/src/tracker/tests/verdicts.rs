@@ -329,3 +329,16 @@ fn a_recovery_that_follows_what_frto_took_back_is_fast() {
     assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::Fast]);
     assert_eq!(sender(&connections).taken_back()[TakenBack::Frto as usize], 1);
 }
+
+/// Between hosts a few microseconds apart the handshake may have taken three times as long as any later answer.
+#[test]
+fn what_hosts_differ_by_proves_no_answer_too_early() {
+    let vote = |after_us: i64, least_us: i64| {
+        crate::tracker::timeout::too_early(Some(after_us * 1000), Some(least_us * 1000))
+    };
+    assert_eq!(vote(12, 41), Vote::Abstains);
+    assert_eq!(vote(100, 180), Vote::Abstains);
+    assert_eq!(vote(12, 180), Vote::Spurious);
+    assert_eq!(vote(85_000, 100_000), Vote::Spurious);
+    assert_eq!(vote(95_000, 100_000), Vote::Abstains);
+}

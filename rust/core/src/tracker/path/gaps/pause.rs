@@ -15,6 +15,9 @@ use crate::tracker::path::trains::Trains;
 const WRITES: u32 = 32;
 const SHARED: u32 = 8;
 
+/// A pause of so many times the usual distance of segments is no delay of one.
+const RARE: i64 = 8;
+
 /// Segments that an ACK of a small window releases at most.
 const RELEASED: u32 = 16;
 
@@ -40,10 +43,18 @@ impl Circumstances<'_> {
     /// before the first retransmission came by: the network may only reorder.
     fn open(&self, halves: &Halves) -> bool {
         let counts = || self.books.map(Books::counts).unwrap_or_default();
-        let again = |counts: &ArrivalCounts| counts.verdicts[ArrivalVerdict::Retransmission as usize] > 0;
-        let seen = |counts: ArrivalCounts| counts.upstream > 0 || !halves.beside_sender() && again(&counts);
+        let seen = |counts: ArrivalCounts| {
+            counts.upstream > 0
+                || !halves.beside_sender() && counts.verdicts[ArrivalVerdict::Retransmission as usize] > 0
+        };
         !self.recovering && !seen(counts())
     }
+}
+
+/// What may have been a retransmission.
+pub(in crate::tracker::path) fn again(books: Option<&Books>) -> u64 {
+    let verdicts = books.map(Books::counts).unwrap_or_default().verdicts;
+    verdicts[ArrivalVerdict::Retransmission as usize] + verdicts[ArrivalVerdict::Undecided as usize]
 }
 
 /// What ACKs that reached the sender in a pause did.
@@ -103,6 +114,14 @@ impl Gaps {
         }
         let before_una = self.known.una;
         let in_flight = (high - before_una).max(0);
+        // What the sender retransmits for it comes an RTT later.
+        let round_ns = halves.base_ns() + halves.queued_ns();
+        if self.suspected.recovery_ns > 0
+            && una >= self.recover
+            && t_ns - self.suspected.since_ns > round_ns + halves.slack_ns
+        {
+            self.settle(again(now.books));
+        }
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open(halves));
         let short = self.ended_short(now, in_flight, halves);
@@ -129,13 +148,16 @@ impl Gaps {
             .is_some_and(|first_ns| before_ns.saturating_sub(first_ns) < halves.base_ns());
         let first_window =
             now.before == INITIAL as u64 && (at_once || before_una <= self.schedule.first_byte());
-        // What no ACK released after the end of a write is a write. A host itself takes no longer to react than this.
+        // What no ACK released after the end of a write is a write, also where that end was lost. A host itself takes no longer to
+        // react than this.
         let at = (t_ns, received.prompted_ns, near_ns, echoed);
-        if short && self.pushed && seq >= high && !first_window {
+        let rare_ns = (2 * halves.base_ns()).max(RARE * self.usual_ns);
+        let ended = short && self.pushed && seq >= high || seq > high && gap_ns > rare_ns;
+        if ended && !first_window {
             let reaction_ns =
                 if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
             if gap_ns > reaction_ns && !self.known.prompted(at, reaction_ns) {
-                self.schedule.write(t_ns, high, &self.spent_ns);
+                self.schedule.write(t_ns, seq, &self.spent_ns);
             }
         }
         if !self.heard && seq >= high && !recovering {
@@ -149,7 +171,8 @@ impl Gaps {
             return false;
         }
         if !orderly {
-            self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
+            let suspected = !recovering && !halves.beside_sender();
+            self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains, suspected);
             return false;
         }
         if self.is_refused(segment, unit, in_flight, &received, halves) {
@@ -271,9 +294,16 @@ impl Gaps {
         received
     }
 
-    /// Loss recovery took a pause, in which the receiver's window had no room for so long.
+    /// Loss recovery took a pause, in which the receiver's window had no room for so long; a `suspected` one may have been none.
     #[inline(always)]
-    fn recovers(&mut self, t_ns: i64, gap_ns: i64, (window_ns, prompted_ns): (i64, i64), trains: &Trains) {
+    fn recovers(
+        &mut self,
+        t_ns: i64,
+        gap_ns: i64,
+        (window_ns, prompted_ns): (i64, i64),
+        trains: &Trains,
+        suspected: bool,
+    ) {
         self.writes.lost(self.high);
         let network_ns = self.spent_ns[Wait::Network as usize];
         self.parts.recovers(window_ns, self.high, network_ns, trains.delivered());
@@ -282,6 +312,10 @@ impl Gaps {
         let timed_ns = if silent_ns < SILENCE_NS { 0 } else { silent_ns };
         self.spend(Wait::Silence, timed_ns);
         self.spend(Wait::Recovery, gap_ns - timed_ns);
+        if suspected {
+            self.suspected.recovery_ns += gap_ns - timed_ns;
+            self.suspected.window_ns += window_ns.min(gap_ns - timed_ns);
+        }
     }
 
     /// Whether a timer sent this segment alone, as where its own queue refuses the rest.

@@ -1,0 +1,68 @@
+"""Silences of the ACKs that were no wait for a retransmission: the path stood still behind the capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitracer.layers.tcp.flow_batch import Times
+from multitracer.layers.tcp.standstill.answered import Answered
+from multitracer.layers.tcp.standstill.others import moved_anyway
+from multitracer.layers.tcp.standstill.period import ACKS, FACTOR, LEAST_NS, Standstill
+from multitracer.model.table import Table
+
+_LOST_AT_ONCE = 32
+"""Segments that are lost one after the other, at most: for so long no ACK comes."""
+_FIN, _SYN = 0x01, 0x02
+
+
+def late_acks(
+    data: Table,
+    acks: Table,
+    base_ns: int,
+    needless: Sequence[int],
+    came_ns: Times | None,
+    *,
+    sack: bool,
+) -> list[Standstill]:
+    """Silences of the ACKs that were no wait for a retransmission.
+
+    What the first ACKs behind the silence answer had been in flight for longer than the RTT until then.
+    Silences in which other connections went on, whenever they began, are left out.
+    """
+    if len(acks) < 3:
+        return []
+    ack_ns = acks["t_ns"]
+    gaps_ns = np.diff(ack_ns)
+    least_ns = max(LEAST_NS, base_ns)
+    if int(gaps_ns.max()) <= least_ns:
+        return []
+    usual_ns = int(np.median(gaps_ns))
+    least_ns = max(least_ns, FACTOR * usual_ns)
+    # A window that is closed holds nothing in flight that an ACK would be due for.
+    candidates = np.flatnonzero((gaps_ns > least_ns) & (acks["window"][:-1] != 0))
+    if came_ns is not None and len(candidates):
+        candidates = candidates[~moved_anyway(came_ns, ack_ns, candidates, least_ns)]
+    if not len(candidates):
+        return []
+    answered = Answered(data, acks, base_ns, needless, sack=sack)
+    # The oldest of what was in flight.
+    due_ns = answered.first_sent_ns(answered.acked[candidates]) + base_ns
+    candidates = candidates[ack_ns[candidates + 1] - np.maximum(ack_ns[candidates], due_ns) > least_ns]
+    found = []
+    for at in candidates.tolist():
+        if acks["flags"][at + 1] & (_FIN | _SYN):
+            # Its host closed the connection: what it acknowledges may have arrived long before.
+            continue
+        silent_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        if not sack and answered.duplicates(at + 1) and end_ns - silent_ns <= _LOST_AT_ONCE * usual_ns:
+            continue
+        due = answered.due_ns(at)
+        if due is None:
+            continue
+        start_ns = max(silent_ns, due)
+        if end_ns - start_ns > least_ns:
+            record = int(acks["record"][at + 1])
+            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns, ACKS))
+    return found

@@ -1,0 +1,174 @@
+"""When what an ACK answers had been sent, and so when that ACK was due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitracer.layers.tcp.flow_batch import Times
+from multitracer.model.arrays.unique import among
+from multitracer.model.packet_size import FULL_BYTES
+from multitracer.model.table import Table
+
+_BURST = 16
+"""So many ACKs behind a silence are looked at."""
+_FOLLOWING = 4
+"""So many of them however late they come."""
+_IN_ORDER = 3
+"""So many of them show that what they acknowledge came one after the other."""
+_LATELY = 8
+"""What the RTT was is seen in so many ACKs before it."""
+_FIN, _SYN = 0x01, 0x02
+
+
+class Answered:
+    """When what ACKs answer had been sent, at the latest.
+
+    Parameters
+    ----------
+    data, acks : Table
+        In time order.
+    base_ns : int
+        The smallest RTT.
+    needless : sequence of int
+        Packets that a timer retransmitted although nothing was lost.
+    sack : bool
+        Whether the receiver reports duplicates (RFC 2883).
+    """
+
+    def __init__(
+        self, data: Table, acks: Table, base_ns: int, needless: Sequence[int], *, sack: bool
+    ) -> None:
+        self._base_ns = base_ns
+        self._sack = sack
+        self._sent_ns = data["t_ns"]
+        self._length, self._stamps = data["length"], data["ts_val"]
+        self._ends = np.maximum.accumulate(data["seq"] + data["length"])
+        # A receiver answers two full segments at once (RFC 5681, section 4.2): it waits for no more.
+        self._unit = min(int(data["length"].max()), FULL_BYTES)
+        self._again = _retransmissions(data, self._ends, needless)
+        self._ack_ns, self._ack, self._echo = acks["t_ns"], acks["ack"], acks["ts_ecr"]
+        self.acked = np.maximum.accumulate(self._ack)
+        self._sacked, self._blocks = acks["sack_high"], acks["sack_count"]
+        self._reported = np.maximum.accumulate(self._sacked)
+        self._bare = (acks["length"] == 0) & (acks["flags"] & (_FIN | _SYN) == 0)
+        self._window = acks["window"]
+
+    def first_sent_ns(self, byte: Times) -> Times:
+        """When bytes were sent first; the end of all times for those that were not."""
+        never = np.iinfo(np.int64).max // 2
+        return np.asarray(np.append(self._sent_ns, never)[self._ends.searchsorted(byte, side="right")])
+
+    def duplicates(self, at: int) -> bool:
+        """Whether an ACK only repeats the one before. Without SACK it does not show which segment it answers.
+
+        Those that were lost in a burst before that leave as long a silence as a stall.
+        """
+        return bool(self._bare[at]) and int(self._ack[at]) <= int(self.acked[at - 1])
+
+    def due_ns(self, at: int) -> int | None:
+        """When the ACK behind number `at` was due; None if it answers nothing that was in flight.
+
+        Those that follow it soon are looked at, too: what they answer came behind what it answers, so that
+        this had been sent before.
+        """
+        end_ns = int(self._ack_ns[at + 1])
+        last = int(self._ack_ns.searchsorted(end_ns + self._base_ns, side="right"))
+        last = min(max(last, at + 1 + _FOLLOWING), at + 1 + _BURST, len(self._ack_ns))
+        answers: dict[int, int] = {}
+        filled_ns, in_order = 0, []
+        for number in range(at + 1, last):
+            sent = self._sent_for(number)
+            if sent is None:
+                continue
+            # What filled a gap may be all that came for the next ones, too.
+            first, reached, t_ns = self.acked[number - 1], self._ack[number], self._ack_ns[number]
+            again_ns = self._again_for(first, reached, t_ns)
+            filled_ns = max(filled_ns, sent) if again_ns else filled_ns
+            answers[number] = max(sent, filled_ns)
+            if reached > first and not again_ns and sent + self._base_ns < end_ns:
+                in_order.append(sent)
+        if at + 1 not in answers:
+            return None
+        # But the ACK that filled it covers all that had come before. If others advance by what was sent once
+        # only, one after the other, that came after it.
+        if len(in_order) >= _IN_ORDER:
+            return min(min(in_order), *answers.values()) + self._usual_ns(at)
+        before = int(self._sent_ns.searchsorted(end_ns, side="right"))
+        next_ns = int(self._sent_ns[before]) if before < len(self._sent_ns) else end_ns
+        # What is sent behind the silence may be answered soon: the RTT before it may have met a queue.
+        first = [number for number in answers if self._ack_ns[number] < next_ns]
+        return min(*answers.values(), self._by_count(first, before)) + self._usual_ns(at)
+
+    def _usual_ns(self, at: int) -> int:
+        """The smallest RTT of the last ACKs up to one, and of all no less."""
+        rtts_ns = [
+            int(self._ack_ns[number]) - sent_ns
+            for number in range(max(at + 1 - _LATELY, 1), at + 1)
+            if (sent_ns := self._sent_for(number)) is not None
+        ]
+        return max(min(rtts_ns, default=0), self._base_ns)
+
+    def _sent_for(self, number: int) -> int | None:
+        """When what made the receiver send an ACK was sent, at the latest; None if nothing was in flight."""
+        t_ns, first, last = int(self._ack_ns[number]), int(self.acked[number - 1]), int(self._ack[number])
+        # An ACK cannot answer what was sent later.
+        before = int(self._sent_ns.searchsorted(t_ns, side="right"))
+        if not before:
+            return None
+        if last > first:
+            return self._for_advance(number, first, last, before)
+        if not self._bare[number] or int(self._ends[before - 1]) <= last:
+            return None
+        # A receiver answers at once what does not come in order (RFC 5681, section 4.2).
+        high = int(self._sacked[number])
+        if high > max(int(self._reported[number - 1]), last):
+            return max(self._first_of(high - 1), self._again_for(high - 1, high, t_ns))
+        return int(self._sent_ns[before - 1])
+
+    def _for_advance(self, number: int, first: int, last: int, before: int) -> int | None:
+        second = int(self._ends.searchsorted(first + self._unit, side="right"))
+        if second >= len(self._sent_ns):
+            return None
+        sent_ns = max(int(self._sent_ns[second]), self._first_of(last - 1))
+        echo, place = int(self._echo[number]), int(self._ends.searchsorted(first, side="right"))
+        same = place + np.flatnonzero((self._stamps[place:before] == echo) & (echo >= 0))
+        sent_ns = max(sent_ns, int(self._sent_ns[same].max(initial=0)))
+        again_ns = self._again_for(first, last, int(self._ack_ns[number]))
+        # A copy of what had arrived is answered with an older timestamp, and with SACK by its duplicate
+        # block. Where no block is, the timestamp is that of what is answered (RFC 7323, section 4.3).
+        if not again_ns or (self._sack and len(same) and not self._blocks[number]):
+            return sent_ns
+        return max(sent_ns, again_ns)
+
+    def _first_of(self, byte: int) -> int:
+        return int(self.first_sent_ns(np.asarray(byte)))
+
+    def _again_for(self, first: int, last: int, t_ns: int) -> int:
+        """When any of some bytes was sent again, the last time before a time; 0 if it never was."""
+        again_ns = self._again["t_ns"]
+        begin, end = again_ns.searchsorted([self._first_of(first), t_ns + 1]).tolist()
+        seq, length = self._again["seq"][begin:end], self._again["length"][begin:end]
+        return int(again_ns[begin:end][(seq < last) & (seq + length > first)].max(initial=0))
+
+    def _by_count(self, answers: Sequence[int], before: int) -> int:
+        """When the first of some ACKs was caused, by a segment `before` one: each answers one at least.
+
+        One of them may answer what the network duplicated. Segments that a network interface divides are more
+        than they seem, and an ACK that opens the window only is no answer.
+        """
+        numbers = np.asarray(answers, dtype=np.int64)
+        same = self._window[numbers] == self._window[numbers - 1]
+        advance = self._ack[numbers] > self.acked[numbers - 1]
+        place = before - (int(np.count_nonzero(same | advance)) - 1)
+        if not 0 <= place < before or int(self._length[place:before].max()) > self._unit:
+            return int(np.iinfo(np.int64).max) // 2
+        return int(self._sent_ns[place])
+
+
+def _retransmissions(data: Table, ends: Times, needless: Sequence[int]) -> Table:
+    """Second copies, and what fills a gap: its first copy was lost before it came to this capture."""
+    late = data["seq"] < np.concatenate([[0], ends[:-1]])
+    again = data.where((data["duplicate"] > 0) | late)
+    return again.where(~among(again["record"], np.asarray(needless, dtype=np.int64)))

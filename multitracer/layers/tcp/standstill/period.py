@@ -1,0 +1,43 @@
+"""What a standstill is, and how long one lasts at least."""
+
+from __future__ import annotations
+
+from multitracer.model.frozen import frozen
+
+LEAST_NS = 100_000_000
+"""A silence that is shorter is none: hosts and queues make such."""
+FACTOR = 3
+"""It lasts for so many times the usual distance of packets, at least."""
+ACKS, TIMESTAMPS, ORDER = "acks", "timestamps", "order"
+"""What a standstill shows by."""
+
+
+@frozen
+class Standstill:
+    """A time in which nothing moved.
+
+    Attributes
+    ----------
+    start_ns, end_ns : int
+        As the capture has it: later than at the place where it happened, by the way from there.
+    record : int
+        The packet of the capture that ended it.
+    before : bool
+        Whether data had waited on its way to the capture; else data, or its ACK, behind it.
+    silence_ns : int
+        How long nothing came: so long it may have lasted at most.
+    evidence : str
+        `ACKS` that came late, `TIMESTAMPS` of data that had waited, or the `ORDER` of data that was to come.
+    """
+
+    start_ns: int
+    end_ns: int
+    record: int
+    before: bool
+    silence_ns: int
+    evidence: str
+
+    @property
+    def length_ns(self) -> int:
+        """How long it lasted."""
+        return self.end_ns - self.start_ns

@@ -27,6 +27,8 @@ enum Place {
 /// Connections by their number, in order of their first segment.
 #[derive(Default)]
 pub struct ConnectionStore {
+    /// Room for all that are held at first is reserved at once: the system gives no memory for it before it is used, and
+    /// none has to move when more come.
     ready: Vec<Connection>,
     /// The numbers of those held ready, or [`NOBODY`]; empty where none is ever packed.
     numbers: Vec<u32>,
@@ -86,13 +88,14 @@ impl From<Vec<Connection>> for ConnectionStore {
 impl ConnectionStore {
     /// One that packs what is not heard of for longest.
     pub(super) fn compacting() -> Self {
-        ConnectionStore { limit: Some(READY), ..ConnectionStore::default() }
+        ConnectionStore { ready: Vec::with_capacity(READY), limit: Some(READY), ..ConnectionStore::default() }
     }
 
     /// The same for a summary, of which it is one of so many parts.
     pub(super) fn summing_up(parts: usize) -> Self {
-        let limit = Some(READY / parts.max(1));
-        ConnectionStore { sums_up: true, limit, ..ConnectionStore::default() }
+        let limit = READY / parts.max(1);
+        let ready = Vec::with_capacity(limit);
+        ConnectionStore { ready, sums_up: true, limit: Some(limit), ..ConnectionStore::default() }
     }
 
     /// Number of connections.

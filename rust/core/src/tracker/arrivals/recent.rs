@@ -83,18 +83,47 @@ impl Held {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recent {
     held: Vec<Held>,
+    /// Their spans, each in the same place.
+    spans: Vec<Span>,
     /// Place of the oldest.
     first: usize,
 }
+
+/// Where a segment begins, without what is above 32 bits, and how long it is. A search reads no more of those that do not hold
+/// what it is for.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    length: u32,
+}
+
+impl Span {
+    #[inline(always)]
+    fn of(held: &Held) -> Self {
+        Span { start: held.seq as u32, length: held.length }
+    }
+
+    /// Whether it holds a byte; one whose numbers are 2^32 apart from that seems to.
+    #[inline(always)]
+    fn may_hold(self, seq: i64) -> bool {
+        (seq as u32).wrapping_sub(self.start) < self.length
+    }
+}
+
+/// So many spans are compared at once.
+const AT_ONCE: usize = 8;
 
 impl Recent {
     /// Another one came.
     #[inline(always)]
     pub fn push(&mut self, seen: &Seen) {
+        let held = Held::of(seen);
         if self.held.len() < RECENT {
-            self.held.push(Held::of(seen));
-        } else if let Some(oldest) = self.held.get_mut(self.first) {
-            *oldest = Held::of(seen);
+            self.spans.push(Span::of(&held));
+            self.held.push(held);
+        } else if let Some((oldest, span)) = self.held.get_mut(self.first).zip(self.spans.get_mut(self.first))
+        {
+            (*oldest, *span) = (held, Span::of(&held));
             self.first = (self.first + 1) % RECENT;
         }
     }
@@ -130,9 +159,10 @@ impl Recent {
     /// The last copy of a byte.
     #[inline(always)]
     pub fn copy_of(&self, seq: i64) -> Option<Seen> {
-        let (newer, older) = self.held.split_at(self.first);
-        let holds = |held: &&Held| held.seq <= seq && seq < held.end();
-        newer.iter().rev().find(holds).or_else(|| older.iter().rev().find(holds)).map(Held::seen)
+        let ((newer, older), (newer_spans, older_spans)) =
+            (self.held.split_at(self.first), self.spans.split_at(self.first));
+        let last = last_with(newer, newer_spans, seq);
+        last.or_else(|| last_with(older, older_spans, seq)).map(Held::seen)
     }
 
     /// Whether any above a byte is so.
@@ -173,10 +203,38 @@ impl Recent {
     }
 }
 
+/// The last of some that holds a byte. Several spans at once, without a branch for each.
+#[inline(always)]
+fn last_with<'a>(held: &'a [Held], spans: &[Span], seq: i64) -> Option<&'a Held> {
+    let holds = |(held, span): &(&Held, &Span)| span.may_hold(seq) && held.seq <= seq && seq < held.end();
+    let (first, others) = spans.as_rchunks::<AT_ONCE>();
+    let (first_held, others_held) = held.as_rchunks::<AT_ONCE>();
+    for (held, spans) in others_held.iter().zip(others).rev() {
+        let any = spans.iter().fold(false, |any, span| any | span.may_hold(seq));
+        if any && let Some(found) = held.iter().zip(spans).rev().find(holds) {
+            return Some(found.0);
+        }
+    }
+    first_held.iter().zip(first).rev().find(holds).map(|(held, _)| held)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A span is compared by 32 bits: one that seems to hold a byte hides none before it that does.
+    #[test]
+    fn numbers_far_apart_are_told_apart() {
+        let mut recent = Recent::default();
+        for (at, seq) in [1 << 32, 0].into_iter().chain((1..20).map(|at| 100 * at)).enumerate() {
+            let t_ns = at as i64;
+            let (id, header, ts_val, arrival) = (None, None, None, None);
+            recent.push(&Seen { seq, end: seq + 10, t_ns, id, header, ts_val, arrival });
+        }
+        let when = |seq: i64| recent.copy_of(seq).map(|seen| seen.t_ns);
+        assert_eq!((when(5), when(5 + (1 << 32)), when(5 + (2 << 32))), (Some(1), Some(0), None));
+    }
 
     proptest! {
         /// However many came: what is known of the last is what a plain list of them says.

@@ -191,7 +191,7 @@ impl Sender {
     }
 
     /// The round-trip time that an ACK measures, by when the first and the last was sent that it covers.
-    #[inline]
+    #[inline(always)]
     fn measure(
         &mut self,
         segment: &Segment,

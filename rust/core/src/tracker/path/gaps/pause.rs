@@ -112,69 +112,39 @@ impl Gaps {
         while self.known.edge >= 0 && high > self.known.edge && self.known.line.front().is_some() {
             self.known.hear_next();
         }
-        let before_una = self.known.una;
-        let in_flight = (high - before_una).max(0);
+        let in_flight = (high - self.known.una).max(0);
         // What the sender retransmits for it comes an RTT later.
-        let round_ns = halves.base_ns() + halves.queued_ns();
         if self.suspected.recovery_ns > 0
             && una >= self.recover
-            && t_ns - self.suspected.since_ns > round_ns + halves.slack_ns
+            && t_ns - self.suspected.since_ns > halves.base_ns() + halves.queued_ns() + halves.slack_ns
         {
             self.settle(again(now.books));
         }
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
         let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open(halves));
+        if !orderly {
+            self.disturbed(segment, seq, gap_ns, now, (halves, trains));
+            return false;
+        }
         let short = self.ended_short(now, in_flight, halves);
-        let written = orderly && self.written(short, in_flight);
+        let written = self.written(short, in_flight);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
-        if orderly && open && gap_ns <= halves.slack_ns {
+        if open && gap_ns <= halves.slack_ns {
             let mut prompted_ns = i64::MIN;
             self.known.advance(t_ns, now_ns, echoed, |_, (at_ns, _)| prompted_ns = at_ns);
             self.network(gap_ns, (t_ns, prompted_ns, halves.near_ns(), echoed), halves, false);
             return written;
         }
-        let near_ns = halves.near_ns();
-        let received = self.receive_until(segment, seq, gap_ns, orderly, now, halves);
-        if gap_ns >= SILENCE_NS && received.drained_ns.is_some() {
-            let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
-            self.writes.idle(gap_ns, timeout_ns, INITIAL * unit);
-        }
-        // However short its segments, ten of them fill the first congestion window (RFC 6928), until an ACK comes: none does within
-        // an RTT.
-        let at_once = self
-            .schedule
-            .began_ns()
-            .is_some_and(|first_ns| before_ns.saturating_sub(first_ns) < halves.base_ns());
-        let first_window =
-            now.before == INITIAL as u64 && (at_once || before_una <= self.schedule.first_byte());
-        // What no ACK released after the end of a write is a write, also where that end was lost. A host itself takes no longer to
-        // react than this.
-        let at = (t_ns, received.prompted_ns, near_ns, echoed);
-        let rare_ns = (2 * halves.base_ns()).max(RARE * self.usual_ns);
-        let ended = short && self.pushed && seq >= high || seq > high && gap_ns > rare_ns;
-        if ended && !first_window {
-            let reaction_ns =
-                if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
-            if gap_ns > reaction_ns && !self.known.prompted(at, reaction_ns) {
-                self.schedule.write(t_ns, seq, &self.spent_ns);
-            }
-        }
-        if !self.heard && seq >= high && !recovering {
-            self.spend(Wait::Unknown, gap_ns);
-            return false;
+        let write_ended = short && self.pushed;
+        let another = write_ended || self.cut_off(seq, gap_ns, halves);
+        let first_window = another && self.is_first_window(now, halves);
+        let received = self.receive_until::<true>(segment, seq, gap_ns, now, halves);
+        let at = (t_ns, received.prompted_ns, halves.near_ns(), echoed);
+        if another && !first_window {
+            self.write_follows(at, seq, gap_ns, halves);
         }
         let window_ns = received.opened_ns.unwrap_or(t_ns) - before_ns;
-        if seq < high && !halves.beside_sender() && now.open(halves) {
-            // What others overtook was not sent again.
-            self.spend(Wait::Network, gap_ns);
-            return false;
-        }
-        if !orderly {
-            let suspected = !recovering && !halves.beside_sender();
-            self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains, suspected);
-            return false;
-        }
         if self.is_refused(segment, unit, in_flight, &received, halves) {
             self.spend(Wait::Refused, gap_ns);
             return true;
@@ -195,7 +165,7 @@ impl Gaps {
         let late = rest_ns > slack_ns && !first_flight;
         let application = if !late || more {
             false
-        } else if self.pushed && short {
+        } else if write_ended {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
             idle || !first_window
                 && (!self.known.prompted(at, slack_ns) || in_flight < 3 * unit || 2 * in_flight < self.peak)
@@ -207,7 +177,7 @@ impl Gaps {
                 received.drained_ns.map_or(rest_ns, |at_ns| rest_ns - (t_ns - at_ns).min(rest_ns));
             let stamped = segment.options.timestamps.is_some();
             let packets = now.ids.packets_of(i64::from(self.last_length), stamped);
-            self.pauses(segment, seq, (rest_ns, under_way_ns), packets, self.pushed && short);
+            self.pauses(segment, seq, (rest_ns, under_way_ns), packets, write_ended);
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
@@ -223,6 +193,62 @@ impl Gaps {
         application || written
     }
 
+    /// The same in loss recovery, or where segments do not come in order: the application did not make it wait.
+    #[inline(always)]
+    fn disturbed(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        gap_ns: i64,
+        now: &Circumstances<'_>,
+        (halves, trains): (&Halves, &Trains),
+    ) {
+        let (t_ns, next) = (segment.t_ns, seq >= self.high);
+        let in_flight = (self.high - self.known.una).max(0);
+        let write_ended = next && self.pushed && self.ended_short(now, in_flight, halves);
+        let another = write_ended || self.cut_off(seq, gap_ns, halves);
+        let first_window = another && self.is_first_window(now, halves);
+        let received = self.receive_until::<false>(segment, seq, gap_ns, now, halves);
+        if another && !first_window {
+            let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
+            self.write_follows((t_ns, received.prompted_ns, halves.near_ns(), echoed), seq, gap_ns, halves);
+        }
+        if !self.heard && next && !now.recovering {
+            self.spend(Wait::Unknown, gap_ns);
+        } else if !next && !halves.beside_sender() && now.open(halves) {
+            // What others overtook was not sent again.
+            self.spend(Wait::Network, gap_ns);
+        } else {
+            let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
+            let suspected = !now.recovering && !halves.beside_sender();
+            self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains, suspected);
+        }
+    }
+
+    /// Whether the first congestion window ended before the pause. However short its segments, ten of them fill it (RFC 6928), until
+    /// an ACK comes: none does within an RTT.
+    fn is_first_window(&self, now: &Circumstances<'_>, halves: &Halves) -> bool {
+        let at_once = |first_ns: i64| self.last_ns.saturating_sub(first_ns) < halves.base_ns();
+        now.before == INITIAL as u64
+            && (self.schedule.began_ns().is_some_and(at_once) || self.known.una <= self.schedule.first_byte())
+    }
+
+    /// Whether the end of a write may be missing: something is, and the pause is rare.
+    #[inline(always)]
+    fn cut_off(&self, seq: i64, gap_ns: i64, halves: &Halves) -> bool {
+        seq > self.high && gap_ns > (2 * halves.base_ns()).max(RARE * self.usual_ns)
+    }
+
+    /// A segment passes `at` a time, behind the end of a write. What no ACK released then is a write. A host itself takes no longer to
+    /// react than this.
+    #[inline(always)]
+    fn write_follows(&mut self, at: (i64, i64, i64, Option<u32>), seq: i64, gap_ns: i64, halves: &Halves) {
+        let reaction_ns = if halves.beside_sender() { halves.slack_ns.min(HOST_NS) } else { halves.slack_ns };
+        if gap_ns > reaction_ns && !self.known.prompted(at, reaction_ns) {
+            self.schedule.write(at.0, seq, &self.spent_ns);
+        }
+    }
+
     /// Whether the segment before the pause was shorter than a full one because no more was written.
     ///
     /// What fills the window to its edge ended there, and not where the application's data did. Where it is not known which edge
@@ -235,22 +261,21 @@ impl Gaps {
         // Most are full segments, and need no division.
         let partial = unit > 0 && length != unit && length % unit != 0;
         let (left, exact) = (self.known.edge - self.high, self.stamped || halves.beside_sender());
-        let filled = self.known.edge >= 0
-            && (left < unit
-                || partial
-                    && (left <= in_flight || !exact)
-                    && (self.known.edge - self.known.una) % unit == length);
-        partial && !filled || self.writes_each(sent, in_flight, unit, halves)
+        let filled = || {
+            self.known.edge >= 0
+                && (left < unit
+                    || (left <= in_flight || !exact) && (self.known.edge - self.known.una) % unit == length)
+        };
+        partial && !filled() || self.writes_each(sent, in_flight, unit, halves)
     }
 
-    /// What the sender heard in a pause, until it sent a segment.
+    /// What the sender heard in a pause, until it sent a segment, `ORDERLY` or not.
     #[inline(always)]
-    fn receive_until(
+    fn receive_until<const ORDERLY: bool>(
         &mut self,
         segment: &Segment,
         seq: i64,
         gap_ns: i64,
-        orderly: bool,
         now: &Circumstances<'_>,
         halves: &Halves,
     ) -> Received {
@@ -261,7 +286,7 @@ impl Gaps {
         // Next to a sender that never sends longer ones it does not.
         let waits = divided || !halves.beside_sender();
         let third = if waits { ((self.known.edge - self.known.una) / 3).min(3 * unit) } else { 0 };
-        let need = if orderly { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
+        let need = if ORDERLY { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let mut received = Received {
             opened_ns: room(self.known.edge).then_some(before_ns),
@@ -278,20 +303,39 @@ impl Gaps {
             }
             received.prompted_ns = at_ns;
         });
+        if gap_ns >= SILENCE_NS {
+            self.silent(segment, seq, (ORDERLY, unit), room, &mut received, halves);
+        }
+        received
+    }
+
+    /// What else is known of a pause that is as long as a timer.
+    #[cold]
+    fn silent(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        (orderly, unit): (bool, i64),
+        room: impl Fn(i64) -> bool,
+        received: &mut Received,
+        halves: &Halves,
+    ) {
         // What it had heard by then is known by timestamps of a millisecond, of several ACKs at once. No window held it for as long
         // as a timer behind the next ACK with room: one of the ACKs reached it.
-        if gap_ns >= SILENCE_NS
-            && received.opened_ns.is_none()
+        if received.opened_ns.is_none()
             && let Some(passed_ns) = self.known.line.first_with(room)
         {
             let at_ns = passed_ns.saturating_add(halves.near_now_ns());
-            received.opened_ns = (at_ns < t_ns).then(|| at_ns.max(before_ns));
+            received.opened_ns = (at_ns < segment.t_ns).then(|| at_ns.max(self.last_ns));
         }
         // The persist timer fills what is left of a window that no full segment fits into (RFC 9293 section 3.8.6.1).
-        if orderly && gap_ns >= SILENCE_NS && self.known.ends_with(segment, seq, unit) {
+        if orderly && self.known.ends_with(segment, seq, unit) {
             received.opened_ns = None;
         }
-        received
+        if received.drained_ns.is_some() {
+            let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
+            self.writes.idle(segment.t_ns - self.last_ns, timeout_ns, INITIAL * unit);
+        }
     }
 
     /// Loss recovery took a pause, in which the receiver's window had no room for so long; a `suspected` one may have been none.

@@ -105,11 +105,20 @@ def _reordered(flows: tuple[Flow, ...], again: int) -> str:
 def loss(group: Group) -> str:
     """That losses, and what they did to the congestion window, took the time."""
     flows = group.flows
-    said = losses(flows) + acks(flows) + _recoveries(flows)
+    said = losses(flows) + acks(flows) + recoveries(flows)
     if sum(flow.before_data_s for flow in flows) >= SILENT * group.seconds:
         never = "what was sent first never came by (by IP identifications)"
         said = (f"{said}; {never}" if any(flow.lost for flow in flows) else never) + first_late(group)
-    said += f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
+    return said + recovered(group)
+
+
+def recovered(group: Group) -> str:
+    """``; loss recovery, and the smaller congestion window behind it, held the transfer for 1.3 of 2.0 s``.
+
+    With what else held it then: the receiver's window, a silence, one segment in each RTT.
+    """
+    flows = group.flows
+    said = f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
@@ -124,7 +133,8 @@ def loss(group: Group) -> str:
     # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
     fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
     # Where the ACKs of needless copies let it send more (RFC 5681 section 3.2, step 3), it is not so slow.
-    took_s = sum(flow.fast * (flow.rtt_ms or flow.base_rtt_ms or 0.0) / 1e3 for flow in flows)
+    # The queue drains meanwhile: an RTT is as short as any.
+    took_s = sum(flow.fast * (flow.base_rtt_ms or flow.rtt_ms or 0.0) / 1e3 for flow in flows)
     one_a_round_trip = (
         all(flow.without_sack for flow in flows)
         and fast >= max(FEW, slow_start)
@@ -151,7 +161,7 @@ def spurious(group: Group) -> str:
     small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
         f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
-        f"{acks(group.flows)}{_recoveries(group.flows)}; "
+        f"{acks(group.flows)}{recoveries(group.flows)}; "
         f"recovery{small} held {held(group)}"
     )
 
@@ -180,7 +190,7 @@ def acks(flows: tuple[Flow, ...]) -> str:
     return f"; at least {lost:,} ACKs were lost before this capture and {reached}"
 
 
-def _recoveries(flows: tuple[Flow, ...]) -> str:
+def recoveries(flows: tuple[Flow, ...]) -> str:
     """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``."""
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)

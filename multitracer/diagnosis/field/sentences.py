@@ -9,7 +9,7 @@ from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import SELDOM, Group
-from multitracer.diagnosis.field.lost import acks, first_late, loss, losses, spurious
+from multitracer.diagnosis.field.lost import acks, first_late, loss, losses, recovered, recoveries, spurious
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
 from multitracer.diagnosis.field.receivers import (
     BRIEF,
@@ -96,9 +96,13 @@ def _local_drop(group: Group) -> str:
     small_s = sum(
         flow.waits_s.get(name, 0.0) for flow in group.flows for name in ("congestion_window", "loss_recovery")
     )
-    # What the sender waited for may be unknown: the drops held it all the same.
-    by = "the smaller congestion window behind that" if small_s > TIMED * group.seconds else "that"
-    return f"{said}; {by} held {held(group)}{late}"
+    if small_s <= TIMED * group.seconds:
+        # What the sender waited for may be unknown: the drops held it all the same.
+        return f"{said}; that held {held(group)}{late}"
+    group = replace(group, seconds=min(small_s, group.seconds))
+    if any(flow.retransmissions for flow in group.flows):
+        return f"{said}{recoveries(group.flows)}{recovered(group)}{late}"
+    return f"{said}; the smaller congestion window behind that held {held(group)}{late}"
 
 
 def _receiver(group: Group) -> str:

@@ -193,11 +193,12 @@ def _application(group: Group) -> str:
     pace_bps = group.flows[0].writes_bps if len(group.flows) == 1 else None
     if pace_bps is not None and not turns:
         behind_s = group.flows[0].behind_s
-        kept = (
-            f"TCP fell behind for at most {duration(behind_s)} of that and caught up"
-            if behind_s >= BRIEF * group.seconds
-            else "TCP kept up with it"
-        )
+        if behind_s >= BRIEF * group.seconds:
+            kept = f"TCP fell behind for at most {duration(behind_s)} of that and caught up"
+        elif group.flows[0].lost or group.flows[0].retransmissions:
+            kept = "what was lost delayed no later write"
+        else:
+            kept = "TCP kept up with it"
         return (
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
             f"{of_all(group)}, and {kept}"

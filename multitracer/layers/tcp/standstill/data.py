@@ -14,8 +14,10 @@ _BURST = 16
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
 """Ticks of the clocks of TSval that are in use (RFC 7323, section 5.4)."""
 _OFF = -0.1, 0.5
-"""A clock whose pace differs from a tick by a part that is not between these has another one: data comes later and
-later as a queue fills, but never early."""
+"""A clock whose pace differs from a tick by a part that is not between these has another one.
+
+Data never comes early, but later and later while a queue fills.
+"""
 _STAMPED = 0.8
 """Part of a silence that what ends it must have waited, by the clock of its sender."""
 _LEAST_TICKS = 100

@@ -88,6 +88,8 @@ pub struct Observation {
 const TELLING_NS: i64 = 500_000;
 /// From here on a share of a fiftieth tells more than chance.
 const FAR_NS: i64 = 5_000_000;
+/// A half is much of the round trip if so many of it are longer than the other.
+const MUCH: i64 = 3;
 /// Of so many answers, one that never comes as soon as a host's own is of one farther away.
 const ANSWERS: u32 = 16;
 /// From so many segments on that were lost behind it, a capture was not taken at the receiver: there, SACK reports what
@@ -156,9 +158,10 @@ fn judge(evidence: &Evidence) -> (Option<Point>, Grade) {
         _ => {}
     }
     // Nothing between an end and this point need count as a router: a bridge, an access point, a mirror port.
-    // One answer shows it, too, if it took longer than a host ever does, and most of the round trip.
-    let most = |half: usize| evidence.halves_ns[1 - half] < evidence.halves_ns[half];
-    let slowly = |half: usize, ns: i64| evidence.handshake && ns > FAR_NS && most(half);
+    // One answer shows it, too, if it took longer than a host ever does, and much of the round trip.
+    let much =
+        |half: usize, ns: i64| evidence.halves_ns[1 - half].is_some_and(|other_ns| MUCH * ns > other_ns);
+    let slowly = |half: usize, ns: i64| evidence.handshake && ns > FAR_NS && much(half, ns);
     let away = |half: usize| {
         evidence.halves_ns[half].is_some_and(|ns| evidence.often[half] && ns > HOST_NS || slowly(half, ns))
     };
@@ -241,6 +244,26 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(judged(evidence), (Some(Point::Sender), Grade::Certain));
+    }
+
+    /// Its kernel answers a handshake at once, however far away the other end is.
+    #[test]
+    fn one_answer_of_a_handshake_tells_a_point_on_the_path_from_a_host() {
+        for (near_ns, point) in
+            [(4_000_000, Point::Sender), (6_000_000, Point::Middle), (40_000_000, Point::Middle)]
+        {
+            let evidence = Evidence {
+                hops: [Some(0), Some(1)],
+                halves_ns: [Some(16_000_000), Some(near_ns)],
+                handshake: true,
+                ..Evidence::default()
+            };
+            assert_eq!(judged(evidence).0, Some(point), "{near_ns}");
+            assert_eq!(
+                judged(Evidence { handshake: false, ..evidence }).0 == Some(Point::Middle),
+                near_ns > 16_000_000
+            );
+        }
     }
 
     #[test]

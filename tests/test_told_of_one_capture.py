@@ -169,9 +169,7 @@ def test_a_receivers_capture_without_timestamps_tells_it_by_the_order(tmp_path: 
     The first that comes may have overtaken the one that is due. What comes less than 100 ms later is at once.
     """
     found = told(analysed(tmp_path, received(behind)), "standstill")
-    said = (
-        "stalled for 400 ms: more data was to be sent (no PSH) and none arrived, then many segments at once"
-    )
+    said = "stalled for 400 ms: more data was to be sent (no PSH) and none arrived, then it did, in order"
     assert (said in found) == (behind in ("", "overtaken", "in two parts")), found
 
 

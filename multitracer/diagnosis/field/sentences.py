@@ -298,7 +298,7 @@ def _standstill(group: Group) -> str:
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data that had waited, by its timestamps"
         if any(flow.stalled_by_order for flow in group.flows):
-            seen = "more data was to be sent (no PSH) and none arrived, then many segments at once, in order"
+            seen = "more data was to be sent (no PSH) and none arrived, then it did, in order"
     else:
         where = "the path, or the receiver's host,"
         seen = "data was in flight and no ACK arrived; then that data was acknowledged"

@@ -95,7 +95,7 @@ def turn_words(flow: Flow) -> str:
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
         f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "
         f"request, the server {most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path "
-        f"{least}{duration(turns.paths_s)}, in all{_held_words(flow)}"
+        f"{least}{duration(turns.paths_s)}, in all from the first request on{_held_words(flow)}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -164,13 +164,21 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     most = path.faster
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
-    # While its path stalled the link may have been unable to send: that is not idle for certain.
+    # While nothing came the link may have been unable to send: that is not idle for certain.
     stalled_s = sum(end_ns - start_ns for start_ns, end_ns, _ in standstills(m, entries)) / 1e9
-    idle_least = 1 - (1 + again) * new_share / SLOWER - stalled_s / span_s
+    unable_s = max(stalled_s, _silent_s(entries))
+    idle_least = 1 - (1 + again) * new_share / SLOWER - unable_s / span_s
     idle_bounds = max(idle_least, 0.0), 1 - new_share / most
     return _summary(
         "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts
     )
+
+
+def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:
+    """For how long nothing came while the only transfer waited for a retransmission: a timer, or an outage."""
+    carrying = [entry for entry in entries if entry["bytes"]["sent"]]
+    limits = carrying[0].get("limits") if len(carrying) == 1 else None
+    return float(limits["loss_recovery_silent"] * limits["seconds"]) if limits else 0.0
 
 
 def _share_twice(sent: int, duplicate: int, twice: int) -> float:

@@ -6,11 +6,12 @@ mod spent;
 use opening::{answered_by_data, opening_ns, unseen_flight_ns};
 use spent::Spent;
 
+use super::full_link::OTHERWISE;
 use super::point::hops;
 use super::report::{full_link, mean_rate};
 use super::steady::MOST;
 use super::trains::CARRIED;
-use super::{Link, OTHERWISE, Path, full_segment};
+use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 

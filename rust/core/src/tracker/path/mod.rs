@@ -4,6 +4,7 @@
 mod caught_up;
 mod clock;
 mod echoes;
+mod full_link;
 mod gaps;
 mod half;
 mod histogram;
@@ -35,11 +36,12 @@ use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::Segment;
 use caught_up::caught_up;
+use full_link::Link;
 use gaps::{Circumstances, Gaps};
 use half::Halves;
 use schedule::Kept;
 use series::Series;
-use trains::{LinkRates, Trains};
+use trains::Trains;
 
 /// Data segments from which on a direction is looked at. Fewer fit into any initial window (RFC 5681, 6928): what
 /// takes time then is the path and the application.
@@ -48,17 +50,6 @@ const FEW: u64 = 4;
 const SOME: u32 = 16;
 /// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
-/// Segments that no window is limited to for long, and what other reasons to wait may take of the time.
-const THIN: f64 = 3.0;
-const OTHERWISE: f64 = 0.1;
-/// A pause in which all had arrived may be a stalled path's, if it took no more than that.
-const HELD: f64 = 0.25;
-/// So many times the rate of a link is that of a host.
-const HOST: f64 = 2.0;
-/// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
-const OUTGROWN: (f64, f64) = (40.0, 6.0);
-/// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
-const BEYOND: f64 = 0.25;
 
 /// A direction with data, seen from one point. In this order, and so all parts of it: what each segment changes comes before
 /// what few do, so that it lies in few lines of the cache.
@@ -88,36 +79,6 @@ pub struct Path {
     beside_rate: u64,
     /// The full link that it shares with them, if what they bring together shows it.
     link: Option<Link>,
-}
-
-/// A link that several connections fill together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Link {
-    /// Payload of all of them.
-    bytes_per_s: u64,
-    /// How much of the time that this one was there it was full.
-    full_permille: u32,
-    /// This one got half of its fair share or more: what kept it from more were the others.
-    fair: bool,
-}
-
-impl Link {
-    /// Share of the time that a connection was there in which it was full.
-    fn full_share(self) -> f64 {
-        f64::from(self.full_permille) / 1000.0
-    }
-
-    /// With this part of the rate.
-    fn of(self, part: f64) -> Self {
-        Link { bytes_per_s: (self.bytes_per_s as f64 * part) as u64, ..self }
-    }
-}
-
-impl Fields for Link {
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Link { bytes_per_s, full_permille, fair } = self;
-        walk_over!(walk: bytes_per_s, full_permille, fair);
-    }
 }
 
 impl Fields for Path {
@@ -198,72 +159,6 @@ pub(super) fn observe(
 }
 
 impl Path {
-    /// The full link that shows in what was brought: by several together, or by this one alone at a rate that never
-    /// changes. Such a rate may also be that of a sender without a queue to fill. So a queue has to show; where it would
-    /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
-    /// Where its own queue refuses segments (`refused`), the sender has one to fill, of a few packets perhaps.
-    fn full_link(&self, refused: bool) -> Option<Link> {
-        self.link
-            .or_else(|| {
-                let link = steady::steady_rate(&self.series, self.segment())?;
-                let rate = (link.bytes_per_s as f64).max(1.0);
-                let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
-                let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
-                // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
-                let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
-                let even = || self.is_usual(rate);
-                let unseen = || self.queue_unseen() && (even() || self.thin(rate) || self.outlasts(rate));
-                let refused = refused && !self.trains.window_bound();
-                (queued || refused || unseen()).then_some(link)
-            })
-            .or_else(|| self.gaps.link_behind())
-            .or_else(|| self.kept_link())
-            .or_else(|| self.refusing_link(refused))
-    }
-
-    /// The same of a link that is empty at times, behind a queue of its sender's own that refuses segments.
-    fn refusing_link(&self, refused: bool) -> Option<Link> {
-        if !refused || self.beside() || self.trains.window_bound() || !self.of_network() {
-            return None;
-        }
-        steady::refusing_rate(&self.series, self.segment()).filter(|link| {
-            let rate = link.bytes_per_s as f64;
-            self.is_usual(rate) || self.thin(rate)
-        })
-    }
-
-    /// The same of a part of the time, of one alone, where no round trip shows a queue, and neither application nor window took much.
-    /// Data has to come evenly at that rate.
-    fn kept_link(&self) -> Option<Link> {
-        if !self.queue_unseen() || self.beside() || self.gaps.held_share() >= HELD {
-            return None;
-        }
-        let base_ns = self.halves.base_ns() as f64;
-        let link = steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))?;
-        let rate = link.bytes_per_s as f64;
-        if self.of_network() {
-            return self.is_usual(rate).then_some(link);
-        }
-        // Else the path may have stalled: no window of three segments stays that small.
-        let few = self.in_flight(rate).is_some_and(|segments| segments < THIN);
-        (few && !self.trains.mostly_queued()).then_some(link)
-    }
-
-    /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.
-    fn queue_unseen(&self) -> bool {
-        !self.gaps.stamped() && !self.trains.window_bound()
-    }
-
-    /// Whether most even trains came at that rate; not if there are too few.
-    fn is_usual(&self, rate: f64) -> bool {
-        self.trains.usual_rate().is_some_and(|usual| (usual / rate - 1.0).abs() <= trains::ALIKE)
-    }
-
-    /// Whether the network took nearly all of the time: no application, no window of the receiver, no silence of a timer.
-    fn of_network(&self) -> bool {
-        self.gaps.otherwise_share() < OTHERWISE
-    }
-
     /// Whether the application wrote by its own clock, and what follows. Where no pause shows its writes, what arrived in all may;
     /// not of a receiver that takes data by a clock of its own.
     fn kept(&self) -> Option<Kept> {
@@ -273,71 +168,9 @@ impl Path {
         })
     }
 
-    /// Whether less is in flight here, at that rate, than any window holds for long: the initial one has ten segments
-    /// (RFC 6928), and it grows with each round trip. The rest waits in a queue that no round trip shows, if the
-    /// network took nearly all of the time.
-    fn thin(&self, rate: f64) -> bool {
-        self.in_flight(rate).is_some_and(|segments| segments < THIN) && self.of_network()
-    }
-
     /// Payload of its segments, on average.
     fn segment(&self) -> f64 {
         self.payload as f64 / f64::from(self.segments.max(1))
-    }
-
-    /// Segments that are in flight here at a rate, without a queue; `None` before anything measured that.
-    fn in_flight(&self, rate: f64) -> Option<f64> {
-        let base_ns = self.halves.base_ns() as f64;
-        let segment = self.segment();
-        (base_ns > 0.0 && segment > 0.0).then(|| rate * base_ns / 1e9 / segment)
-    }
-
-    /// Whether that rate was kept, with nothing lost, for so many round trips that any congestion window would have outgrown it: it
-    /// gains about half a segment in each at the least (RFC 9438 section 4.3), and nothing else took much of the time.
-    fn outlasts(&self, rate: f64) -> bool {
-        let rounds = self.series.span_ns() as f64 / self.halves.base_ns().max(1) as f64;
-        self.in_flight(rate).is_some_and(|window| rounds >= OUTGROWN.0.max(OUTGROWN.1 * window))
-            && !self.gaps.lost()
-            && self.of_network()
-    }
-
-    /// The rate that trains share, if it is a link's. Where no queue shows that, it may be that of a congestion window, which
-    /// grows, or of a sender that paces itself, until it sends faster.
-    /// Where the time behind long segments shows a link, their packets come at the rate of a host.
-    fn train_rate(&self) -> Option<f64> {
-        let of_host =
-            |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
-        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
-        let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
-        (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
-    }
-
-    /// Of the link, as far as it shows.
-    fn rates(&self) -> LinkRates {
-        LinkRates { constant: self.train_rate(), queued: self.queued_rate() }
-    }
-
-    /// The rate of a link that shows in trains, bytes a second. The mean of the trains near it contains some in which the link
-    /// was idle for a moment: where bins show the same link a little faster, that counts.
-    fn constant_rate(&self) -> Option<f64> {
-        self.train_rate().map(|rate| self.with_bins(rate))
-    }
-
-    /// The same of the rate of trains.
-    fn with_bins(&self, rate: f64) -> f64 {
-        let alike = rate..=rate * (1.0 + trains::ALIKE);
-        self.series.fast_rate().filter(|fast| alike.contains(fast)).unwrap_or(rate)
-    }
-
-    /// Bytes a second of a link with a queue, at no constant rate: lost ACKs, jitter and pauses make the mean too small, so
-    /// that of the faster bins counts.
-    fn queued_rate(&self) -> Option<f64> {
-        self.series.fast_rate().map(|rate| rate.max(self.trains.queued_rate()))
-    }
-
-    /// How long a link of that rate, bytes a second, was full for whole round trips, if the receiver's window took little.
-    fn full_rounds_ns(&self, rate: f64) -> f64 {
-        if self.trains.window_bound() { 0.0 } else { self.series.full_ns(rate, self.halves.base_ns()) }
     }
 
     /// Bytes of IP packets on the wire for each byte of payload. A segment longer than a full one becomes several packets,
@@ -359,12 +192,6 @@ impl Path {
     /// Whether others brought data between the same hosts at the same time.
     fn beside(&self) -> bool {
         self.beside_rate > 0
-    }
-
-    /// Whether a rate that its data came at may be that of a link between the hosts: what others brought at the same time
-    /// crossed it, too.
-    fn may_be_the_links(&self, rate: f64) -> bool {
-        self.beside_rate as f64 <= rate * (1.0 + BEYOND)
     }
 
     /// Whether the capture is next to the sender.

@@ -4,11 +4,11 @@
 //! to the first data that echoes its timestamp (RFC 7323), or to the ACK of what the receiver itself sent, its
 //! SYN or SYN+ACK at least. What an end waits before it answers is in both: the smallest is an upper bound.
 
+mod toward_sender;
+
 use super::clock::Clock;
 use super::echoes::Echoes;
-use super::gaps::SILENCE_NS;
 use super::histogram::{FINER, Histogram};
-use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 
 /// Round trip times in nanoseconds, from a microsecond on.
@@ -394,98 +394,6 @@ impl Halves {
         let exception = self.delays <= self.far.samples;
         exception && (lone || (!self.delayed && self.queued_far_ns() < later_ns))
     }
-
-    /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by
-    /// its clock, and what the last echoes took beyond that. Next to the sender nothing else waits.
-    #[inline(always)]
-    fn toward_sender_ns(&mut self, t_ns: i64, rtt_ns: i64) -> i64 {
-        if self.clock.late_ns == i64::MAX {
-            let fresh_ns = FRESH_NS.max(2 * self.base_ns());
-            let last_ns = self.unqueued.last_ns;
-            let fresh = last_ns >= 0 && t_ns - last_ns <= fresh_ns;
-            let itself = self.beside_sender() && self.near_last_ns > HOST_NS;
-            self.unsure += u32::from((!fresh || itself) && self.unsure < u32::MAX);
-            return self.near_now_ns();
-        }
-        let waited_ns = self.clock.waited_at(t_ns - rtt_ns);
-        let empty_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.early_ns());
-        let surplus_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(empty_ns) };
-        empty_ns.saturating_add(waited_ns).saturating_add(surplus_ns)
-    }
-
-    /// An ACK passes on its way to the sender: wait for its echo, if for none yet. `rtt_ns` is what it measured (-1: nothing).
-    #[inline(always)]
-    pub fn probe(&mut self, segment: &Segment, rtt_ns: i64) {
-        let Some((val, _)) = segment.options.timestamps else { return };
-        let newer = self.seen_val.map(|seen| (val.wrapping_sub(seen) as i32) > 0);
-        if newer == Some(true) && self.probe_ns < 0 {
-            (self.probe_ns, self.probe_val) = (segment.t_ns, val);
-            self.probe_from_ns = if rtt_ns >= 0 { segment.t_ns - rtt_ns } else { -1 };
-        }
-        // An ACK that was overtaken is older: what follows it may have passed before with the same TSval.
-        if newer != Some(false) {
-            self.seen_val = Some(val);
-        }
-    }
-
-    /// Data passes: the echo that was waited for, perhaps. If the application made it
-    /// wait, only its bound counts; `idle`: nothing was under way here.
-    #[inline(always)]
-    pub fn echoed(
-        &mut self,
-        segment: &Segment,
-        (waited, idle): (bool, bool),
-        counts: bool,
-        first: Option<(u32, i64)>,
-    ) {
-        let Some((val, ecr)) = segment.options.timestamps else { return };
-        let tick_ns = self.clock.tick_ns;
-        let sooner_ns = self.clock.see(segment.t_ns, val, first, self.far_ns.max(0));
-        if self.clock.tick_ns != tick_ns && tick_ns > 0 {
-            self.unqueued.restart();
-        }
-        if sooner_ns > 0 {
-            self.unqueued.sooner(sooner_ns);
-        }
-        if self.probe_ns < 0 {
-            return;
-        }
-        let beyond = ecr.wrapping_sub(self.probe_val) as i32;
-        if beyond < 0 {
-            return;
-        }
-        let took_ns = segment.t_ns - self.probe_ns;
-        let (asked_ns, from_ns) = (self.probe_ns, self.probe_from_ns);
-        (self.probe_ns, self.probe_from_ns) = (-1, -1);
-        if beyond > 0 || !(0..DAY_NS).contains(&took_ns) {
-            return;
-        }
-        self.near_least(took_ns);
-        if from_ns >= 0 {
-            self.went_round(segment.t_ns - from_ns);
-        }
-        self.turn = (asked_ns, segment.t_ns);
-        self.late_ns = self.clock.late_ns;
-        self.echoes = self.echoes.saturating_add(1);
-        if !waited {
-            if let Some(waited_ns) = self.clock.waited_ns() {
-                self.unqueued.add(took_ns - waited_ns, idle);
-            }
-            self.unqueued.last_ns = segment.t_ns;
-            // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
-            // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
-            // to pace its segments.
-            let empty_ns = self.unqueued.empty_ns(self.near_min_ns, self.clock.early_ns());
-            let least_ns = empty_ns.saturating_add(self.late_ns);
-            let silent = idle && took_ns - least_ns >= SILENCE_NS;
-            let waited_itself = silent || self.beside_sender();
-            let took_ns = if waited_itself { took_ns.min(least_ns) } else { took_ns };
-            self.near_last_ns = took_ns;
-            if counts {
-                self.near.add(took_ns);
-            }
-        }
-    }
 }
 
 /// The smallest whole round trip. The least of both halves may be of different times: none need have taken their sum, so
@@ -506,6 +414,3 @@ pub(super) fn apart(sum_ns: i64, round_ns: i64, least_ns: i64) -> bool {
 
 /// A half that is less than one part of so many is none.
 const NOTHING: i64 = 32;
-
-/// For how long an echo stands for those after it, at least.
-const FRESH_NS: i64 = 100_000_000;

@@ -2,6 +2,7 @@
 //! rate, whatever the window; where it is not, trains of one window come faster and pauses follow.
 
 mod full;
+mod rate;
 
 pub(super) use full::{CARRIED, Delivered, LinkRates};
 
@@ -285,33 +286,6 @@ impl Trains {
         if pause && empty { (self.longest_ns - usual_ns).clamp(0, took_ns) } else { 0 }
     }
 
-    /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own
-    /// rate: where most of the time is that, and much slower, trains are bursts that something gathered.
-    pub fn plateau(&self) -> Option<(f64, f64)> {
-        let gathered = |rate: f64| 2 * self.queued_ns > self.all_ns && rate > 2.0 * self.queued_rate();
-        self.rates.mode().filter(|(rate, _)| self.rates.samples() >= FEW && !gathered(*rate))
-    }
-
-    /// The rate of a link that shows in trains. While a queue stands, it is that of the plateau. Without one, it may as well
-    /// be that of bursts, or of a reader that opens its window step by step: it has to be the rate of a good part of
-    /// the time, and not of one that the receiver's window took.
-    pub fn constant_rate(&self) -> Option<f64> {
-        let (rate, share) = self.plateau().filter(|(_, share)| *share >= PLATEAU)?;
-        let queued = 2 * self.queued_ns > self.all_ns;
-        let sure = share >= SURE && self.rates.samples() >= MANY;
-        let least = if sure { SELDOM } else { USUAL };
-        let usual = || {
-            let even_ns = self.even_ns as f64 * self.unqueued.share_of_time(rate, ALIKE);
-            even_ns + self.queued_ns as f64 >= least * self.all_ns as f64
-        };
-        (queued || (!self.window_bound() && usual())).then_some(rate)
-    }
-
-    /// Whether the trains around a rate show it within a few percent.
-    pub fn show_exactly(&self, rate: f64) -> bool {
-        self.rates.is_sharp(rate)
-    }
-
     /// Whether a queue stood for most of the time.
     pub fn mostly_queued(&self) -> bool {
         self.all_ns > 0 && 2 * self.queued_ns > self.all_ns
@@ -331,16 +305,6 @@ impl Trains {
     pub fn window_bound(&self) -> bool {
         self.window_all_ns as f64 > BOUND * self.all_ns as f64
     }
-
-    /// The rate at which most even trains came, if there are some.
-    pub fn usual_rate(&self) -> Option<f64> {
-        self.rates.mode().filter(|_| self.rates.samples() >= FEW).map(|(rate, _)| rate)
-    }
-
-    /// Bytes a second while a queue stood.
-    pub fn queued_rate(&self) -> f64 {
-        self.bytes_queued as f64 * 1e9 / (self.queued_ns as f64).max(1.0)
-    }
 }
 
 /// `part * of / whole`; most products fit, and then it needs no division of twice the width.
@@ -351,16 +315,6 @@ fn share(part: i64, of: i64, whole: i64) -> i64 {
     }
 }
 
-/// Trains before a rate is a link's at all.
-const FEW: u32 = 8;
-/// Part of them that has to share it.
-const PLATEAU: f64 = 0.5;
-/// A link that shows by its rate alone is full for this part of the time, at least.
-const USUAL: f64 = 0.2;
-/// If so many trains share it, and this part of all even ones, half of that is enough: loss recovery may take all the rest.
-const SELDOM: f64 = 0.1;
-const SURE: f64 = 0.7;
-const MANY: u32 = 30;
 /// Part of the time with trains in which bursts of an application queue at a link that they fill.
 const OFTEN: f64 = 0.2;
 /// Part of the largest window that is advertised while nothing lies unread, and of the time of a train that it held the sender.
@@ -390,7 +344,7 @@ mod tests {
         heard_with(&queued(), trains, acks)
     }
 
-    fn heard_with(halves: &Halves, trains: &mut Trains, acks: &[(i64, i64, u32)]) -> i64 {
+    pub(super) fn heard_with(halves: &Halves, trains: &mut Trains, acks: &[(i64, i64, u32)]) -> i64 {
         let mut t_ns = 0;
         acks.iter()
             .map(|&(after_ms, acked, duplicates)| {
@@ -476,27 +430,5 @@ mod tests {
             trains.all_ns
         });
         assert_eq!(with_ns, without_ns);
-    }
-
-    /// So many trains at one rate, and as many again that wait for something in their middle.
-    fn at_one_rate(even: i64, waiting: i64) -> Option<f64> {
-        let mut halves = Halves::default();
-        halves.near_least(100_000);
-        (0..2).for_each(|_| halves.acknowledged(0, MS, false, true));
-        let evenly = (0..8 * even).map(|_| 2);
-        let gaps = evenly.chain((0..8 * waiting).map(|number| if number % 8 == 4 { 33 } else { 2 }));
-        let acks: Vec<_> = gaps.zip(1..).map(|(gap_ms, number)| (gap_ms, UNIT * number, 0)).collect();
-        let mut trains = Trains { sack: true, ..Trains::default() };
-        heard_with(&halves, &mut trains, &acks);
-        trains.constant_rate()
-    }
-
-    #[test]
-    fn a_link_without_a_queue_shows_in_a_quarter_of_the_time() {
-        let rate = at_one_rate(30, 30).expect("a rate");
-        assert!((rate / 500_000.0 - 1.0).abs() < 0.1, "{rate}");
-        assert_eq!(at_one_rate(12, 30), None, "an eighth of the time may be bursts");
-        assert!(at_one_rate(40, 110).is_some(), "of many that all have it, a tenth is enough");
-        assert_eq!(at_one_rate(40, 150), None);
     }
 }

@@ -14,6 +14,7 @@ mod cause;
 mod empty;
 mod ids;
 mod judge;
+mod left_out;
 mod note;
 mod pace;
 mod recent;

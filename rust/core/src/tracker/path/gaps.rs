@@ -4,6 +4,7 @@
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
 mod pause;
+mod write_end;
 
 pub(super) use pause::{Circumstances, again};
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from multitracer.cli import words
+from multitracer.cli import loss_words
 from multitracer.output.rtt import idle_before_s, known_point
 
 
@@ -28,7 +28,7 @@ def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict
     ],
 )
 def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> None:
-    assert words.timeouts(connection) == text
+    assert loss_words.timeouts(connection) == text
 
 
 @pytest.mark.parametrize(("silence_s", "known"), [(9e-6, False), (0.31, True)])
@@ -56,7 +56,7 @@ def test_a_path_that_let_through_what_had_waited_shows_no_silence(silence_s: flo
 def test_retransmissions_away_from_the_sender(retransmissions: dict[str, int], text: str) -> None:
     losses = {"upstream": retransmissions["total"]}
     one = {"point": "rcv", "packets": {"received": 1}, "losses": losses, "retransmissions": retransmissions}
-    assert words.retransmitted(one) == text
+    assert loss_words.retransmitted(one) == text
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_where_some_are_lost_before_the_capture_the_number_is_a_lower_bound(
 ) -> None:
     one = _connection(2, 3, 0, point)
     one["timeouts"] |= {"genuine": 2, "inconclusive": 0}
-    assert words.timeouts(one | {"losses": losses}) == text
+    assert loss_words.timeouts(one | {"losses": losses}) == text
 
 
 def test_none_is_not_claimed_where_a_timer_may_have_sent_what_came_in_order() -> None:
     one = _connection(0, 0, 0, "snd") | {"losses": {"upstream": 0, "possible": 10}}
-    assert words.timeouts(one) == "none for certain"
+    assert loss_words.timeouts(one) == "none for certain"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_none_is_not_claimed_where_a_timer_may_have_sent_what_came_in_order() ->
 def test_what_may_be_a_retransmission_is_told(total: int, possible: int, begin: str) -> None:
     one = _connection(0, total, 0) | {"losses": {"upstream": 0, "possible": possible}}
     one["retransmissions"]["total"] = total
-    assert words.retransmitted(one).startswith(begin)
+    assert loss_words.retransmitted(one).startswith(begin)
 
 
 @pytest.mark.parametrize(

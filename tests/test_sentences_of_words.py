@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
-from multitracer.cli import words
+from multitracer.cli import loss_words, words
 from multitracer.diagnosis.findings.finding import MOST_WORDS, in_sentences
 from multitracer.output.losses import says_little
 from multitracer.output.used import unplaced_s
@@ -44,10 +44,10 @@ def _connection(**facts: Any) -> dict[str, Any]:
 def test_timeouts_are_as_many_as_their_retransmissions() -> None:
     seen = {"total": 1, "inconclusive": 1}
     one = _connection(timeouts=seen, retransmissions={"timeout": 10, "inferred": 9})
-    assert words.timeouts(one) == "10 timeouts by inference: 1 inconclusive, 9 without a verdict"
-    assert words.timeouts(_connection()) == "none seen; only a capture at the sender shows all of them"
+    assert loss_words.timeouts(one) == "10 timeouts by inference: 1 inconclusive, 9 without a verdict"
+    assert loss_words.timeouts(_connection()) == "none seen; only a capture at the sender shows all of them"
     one_way = _connection(point=None, packets={"received": 0})
-    assert words.timeouts(one_way) == "unknown: only one direction was captured"
+    assert loss_words.timeouts(one_way) == "unknown: only one direction was captured"
 
 
 def test_one_segment_has_no_rate() -> None:

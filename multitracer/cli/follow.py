@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from multitracer.cli import words
+from multitracer.cli import loss_words, words
 from multitracer.cli.visible import say
 
 if TYPE_CHECKING:
@@ -144,6 +144,6 @@ def line(found: Object) -> str:
         f"{words.rate(now['throughput_bps'])},",
         f"{words.count(found['connections'], 'connection')}, {now['connections']:,} active,",
         f"{words.count(found['retransmissions']['total'], 'retransmission')},",
-        words.verdicts(found["timeouts"]),
+        loss_words.verdicts(found["timeouts"]),
     ]
     return f"{' '.join(parts)}; now: {now['cause']['text']}"

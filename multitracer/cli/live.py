@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from multitracer.cli import words
+from multitracer.cli import loss_words, words
 from multitracer.cli.lines import table as rows_of
 from multitracer.cli.terminal import Console
 from multitracer.model.quantities import rate
@@ -64,8 +64,8 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
             f"{now['connections']:,} active of {found['connections']:,}"
             + (f", {found['forgotten_connections']:,} forgotten" if found["forgotten_connections"] else ""),
         ),
-        ("retransmitted", words.causes(found["retransmissions"])),
-        ("timeouts", words.verdicts(found["timeouts"])),
+        ("retransmitted", loss_words.causes(found["retransmissions"])),
+        ("timeouts", loss_words.verdicts(found["timeouts"])),
     ):
         grid.add_row(Text(label, "cyan"), Text(text))
     # The ends of a connection are what no row can do without: the rest is left out where there is no room.

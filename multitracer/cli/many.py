@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from multitracer.cli import words
+from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading, line, table
 from multitracer.cli.terminal import Console
 from multitracer.diagnosis.field.entries import flow
@@ -56,8 +56,12 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     possible = summary["possible"] > 0
     missing = possible or not seen
     least = "at least " if missing and summary["retransmissions"]["total"] else ""
-    line(console, "Retransmitted", f"{least}{words.causes(summary['retransmissions'], seen=seen)}{repeating}")
-    timeouts = words.timeouts_from(
+    line(
+        console,
+        "Retransmitted",
+        f"{least}{loss_words.causes(summary['retransmissions'], seen=seen)}{repeating}",
+    )
+    timeouts = loss_words.timeouts_from(
         summary["timeouts"], summary["retransmissions"], points, missing=missing, possible=possible
     )
     line(console, "Timeouts", timeouts)

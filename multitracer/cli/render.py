@@ -13,7 +13,7 @@ from typing import Any
 from rich.padding import Padding
 from rich.text import Text
 
-from multitracer.cli import words
+from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
@@ -139,13 +139,13 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     if found["closed"] == "reset":
         _line(console, "Ended", words.reset(found["bytes"]))
     _line(console, "Rate", words.rates(found))
-    _line(console, "Retransmitted", words.retransmitted(found))
+    _line(console, "Retransmitted", loss_words.retransmitted(found))
     timeouts = found["timeouts"]
-    _line(console, "Timeouts", words.timeouts(found))
+    _line(console, "Timeouts", loss_words.timeouts(found))
     held_up = any(one["upstream"] for one in found.get("standstills") or ())
     _timeouts(console, timeouts.get("events", []), rto=known_point(found) == "snd", held_up=held_up)
     _line(console, "RTT", words.rtt(found))
-    if line := words.losses(found, both):
+    if line := loss_words.losses(found, both):
         _line(console, "Losses", line)
     if line := words.limits(found):
         _line(console, "Limited by", line)
@@ -309,7 +309,7 @@ def _utilization(console: Console, contract: Object) -> None:
     guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0
     most = f"at most {found['duplicate_bytes'] / found['sent_bytes']:.1%}" if guessed else ""
     twice = most or f"{found['duplicate_share']:.1%}"
-    made = words.duplicated(contract, logged=logged)
+    made = loss_words.duplicated(contract, logged=logged)
     _line(console, "Duplicates", f"{twice} of the bytes on the link{made}")
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}

@@ -1,0 +1,165 @@
+"""Losses, retransmissions and timeouts of the JSON objects in words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from multitracer.cli.words import Object, count
+from multitracer.model.quantities import RETRANSMISSION_WORDS
+from multitracer.output.losses import (
+    loss_bounds,
+    may_be_again,
+    needless_prefix,
+    says_little,
+    some_missing,
+)
+from multitracer.output.rtt import known_point
+
+
+def causes(counts: Object, *, seen: bool = True) -> str:
+    """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred.
+
+    There, what was lost again before the capture is not seen either.
+    """
+    if not seen and not counts["total"]:
+        return "none seen"
+    parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
+    inferred = counts.get("inferred", 0)
+    some = [f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred"] if inferred else []
+    text = count(counts["total"], "segment")
+    if seen:
+        parts, before = parts + some, ": "
+    else:
+        text, before = ", ".join([text, *some]), "; causes inferred: "
+    return f"{text}{before}{', '.join(parts)}" if parts else text
+
+
+def retransmitted(connection: Object) -> str:
+    """The same of a connection: at least those that came by, where others were lost before the capture."""
+    counts, possible = connection["retransmissions"], _possible(connection)
+    if possible and not counts["total"]:
+        return f"none for certain; {may_be_again(possible)}"
+    found = causes(counts, seen=known_point(connection) == "snd")
+    least = "at least " if counts["total"] and some_missing(connection) else ""
+    more = f"; {may_be_again(possible)}" if possible else ""
+    return f"{least}{found}{_unseen(counts)}{more}"
+
+
+def _unseen(counts: Object) -> str:
+    """Retransmissions that were lost before the capture in their turn."""
+    unseen = counts.get("unseen", 0)
+    return f"; {unseen:,} more lost before this capture (by IP identifications)" if unseen else ""
+
+
+def _possible(connection: Object) -> int:
+    """Segments in order that may be retransmissions."""
+    return int((connection.get("losses") or {}).get("possible") or 0)
+
+
+def verdicts(counts: Object) -> str:
+    """Timeouts by verdict."""
+    return _timeouts(counts["total"], "", _of_each_verdict(counts))
+
+
+def _of_each_verdict(counts: Object) -> list[str]:
+    return [f"{counts[key]:,} {key}" for key in ("spurious", "genuine", "inconclusive") if counts[key]]
+
+
+def _timeouts(total: int, how: str, parts: list[str]) -> str:
+    return f"{count(total, 'timeout')}{how}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def timeouts(connection: Object) -> str:
+    """Timeouts by verdict, as far as the capture shows them.
+
+    Those whose first copy this capture does not hold are inferred, and have no verdict.
+    """
+    if not connection["timeouts"]["total"] and not connection["packets"]["received"]:
+        return "unknown: only one direction was captured"
+    missing = some_missing(connection)
+    points = [known_point(connection)]
+    possible = _possible(connection) > 0
+    again = connection["retransmissions"]
+    return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
+
+
+def timeouts_from(
+    counts: Object,
+    again: Object,
+    points: Iterable[str | None],
+    *,
+    missing: bool = False,
+    possible: bool = False,
+) -> str:
+    """The same of one connection, or of many.
+
+    Parameters
+    ----------
+    counts, again : mapping
+        ``timeouts`` and ``retransmissions`` of an entry, or sums of them.
+    points : iterable of str or None
+        Where the captures were taken: away from the sender, a timeout shows by what it sent alone.
+    missing : bool
+        Whether retransmissions may have been made that no capture shows.
+    possible : bool
+        Whether segments in order may be those of timeouts.
+    """
+    there = all(point == "snd" for point in points)
+    # Sums of many do not say whether any was inferred.
+    known = not there or again.get("inferred", 1) > 0
+    inferred = max(0, again["timeout"] - counts["total"]) if known else 0
+    total = counts["total"] + inferred
+    if not total and not there:
+        return "none seen; only a capture at the sender shows all of them"
+    if not total and possible:
+        return "none for certain"
+    least = "at least " if missing and total else ""
+    parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
+    return f"{least}{_timeouts(total, '' if there else ' by inference', _of_each_verdict(counts) + parts)}"
+
+
+def losses(connection: Object, both: Object | None = None) -> str:
+    """What was lost on which side of the capture, what came out of order; empty if nothing.
+
+    Parameters
+    ----------
+    connection : mapping
+        An entry of ``connections``.
+    both : mapping, optional
+        Of the same direction, what captures of both ends show: that is counted, the rest is inferred.
+    """
+    bounds, arrived = loss_bounds(connection), connection.get("arrivals") or {}
+    needless = connection.get("needless_retransmissions") or 0
+    downstream = 0 if says_little(needless, connection["retransmissions"]["total"]) else bounds.downstream
+    parts = [f"at least {bounds.upstream:,} upstream of this capture" if bounds.upstream else ""]
+    if both is not None:
+        number = both["data_lost"]
+        parts.append(f"{count(number, 'segment')} between both captures" if number else "")
+    else:
+        parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
+    text = ", ".join(part for part in parts if part)
+    if needless:
+        seen = connection["point"] == "rcv" and not some_missing(connection)
+        certain = both is not None or seen
+        least = needless_prefix(certain=certain, divided=bounds.divided)
+        text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
+    others = [
+        f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
+        for verdict in ("reordered", "network_duplicate", "undecided")
+        if arrived.get(verdict)
+    ]
+    return "; ".join(part for part in (text, f"out of order: {', '.join(others)}" if others else "") if part)
+
+
+def duplicated(contract: Object, *, logged: bool) -> str:
+    """Whose duplicates they are: a log of the link has all, captures those that TCP made.
+
+    Where the network duplicated packets, before the link or behind it, does not show.
+    """
+    if logged:
+        return ""
+    copies = sum(
+        (connection["arrivals"] or {}).get("network_duplicate", 0) for connection in contract["connections"]
+    )
+    seen = f"; the network duplicated {count(copies, 'segment')}" if copies else ""
+    return f", by retransmission{seen}"

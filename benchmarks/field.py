@@ -70,7 +70,8 @@ def make_all(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
 
 def score_all(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """Score all runs and print the tables."""
-    from fieldwork.scoring import POINTS, VARIANTS
+    from fieldwork.runs import POINTS
+    from fieldwork.scoring import VARIANTS
     from fieldwork.table import tables
 
     runs = sorted(

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import gzip
-import json
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fieldwork import causes, program
 from fieldwork.others import others
-from fieldwork.packets import File, Packet, load, no_timestamps, packets, rewrite, zero_id
+from fieldwork.packets import Packet, no_timestamps, rewrite, zero_id
+from fieldwork.runs import POINTS, Json, Run, ends, key_of, read_run, server_port
 from fieldwork.wire import (
     DUPLICATE,
     REORDERED,
     RETRANSMISSION,
     Arrival,
-    Direction,
     Halves,
     arrivals,
-    directions,
     halves,
     syns_again,
 )
 
-POINTS = ("snd", "mid", "rcv")
 VERDICTS = (RETRANSMISSION, REORDERED, DUPLICATE)
 NOT_TOLD = "not told"
 _CLOCK_MS = 0.005
 """Captures of one machine agree to some microseconds."""
-Json = dict[str, Any]
 Change = Callable[[bytearray], None]
 
 VARIANTS: dict[str, tuple[Change, ...]] = {
@@ -104,35 +99,6 @@ class Score:
     def to_dict(self) -> Json:
         """As JSON."""
         return asdict(self)
-
-
-@dataclass
-class Run:
-    """A run's captures and truth in memory."""
-
-    path: Path
-    truth: Json
-    files: dict[str, File]
-    captures: dict[str, list[Packet]]
-    found: dict[Any, Direction]
-    arrivals: dict[str, list[Arrival]]
-    resent: dict[str, set[int]]
-
-
-def read_run(path: Path) -> Run:
-    """Read ``truth.json`` and all captures of a run's folder."""
-    files = {point: load(path / f"{point}.pcap.gz") for point in POINTS}
-    captures = {point: packets(file) for point, file in files.items()}
-    found = directions(captures)
-    return Run(
-        path,
-        json.loads((path / "truth.json").read_text()),
-        files,
-        captures,
-        found,
-        {point: arrivals(capture, found) for point, capture in captures.items()},
-        {point: _resent_records(capture, found) for point, capture in captures.items()},
-    )
 
 
 def score_run(
@@ -229,20 +195,6 @@ def _by_record(
     return {int(row["record"]) + offset: row for row in rows}
 
 
-def _resent_records(capture: Sequence[Packet], found: Mapping[Any, Direction]) -> set[int]:
-    """Records that hold a retransmission, in order or not."""
-    return {
-        packet.record
-        for packet in capture
-        if packet.key in found
-        and any(
-            sent.retransmission
-            for identity, *_ in found[packet.key].parts(packet)
-            if (sent := found[packet.key].sent.get(identity))
-        )
-    }
-
-
 def _verdicts(
     score: Score,
     sent_again: set[int],
@@ -279,7 +231,7 @@ def _totals(score: Score, run: Run, connections: Sequence[Json]) -> None:
     syns = syns_again(run.captures, score.point)
     all_sent = counted("TcpRetransSegs") - counted("TcpExtTCPRetransFail")
     of_data = all_sent - counted("TcpExtTCPSynRetrans")
-    wire = sum(direction.retransmitted(_ends(run, direction)[0]) for direction in run.found.values())
+    wire = sum(direction.retransmitted(ends(run, direction)[0]) for direction in run.found.values())
     here = sum(direction.retransmitted(score.point) for direction in run.found.values())
     # Tail segments that the sender's queue dropped: sent again in order, known to the kernel alone.
     unknown = max(0, of_data - wire)
@@ -311,7 +263,7 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
     for direction in run.found.values():
         if not direction.with_data:
             continue
-        start, end = _ends(run, direction)
+        start, end = ends(run, direction)
         before += direction.lost(start, score.point)
         after += direction.lost(score.point, end)
         missing += max(0, direction.unseen.get(score.point, 0))
@@ -332,22 +284,13 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
 def _needless(score: Score, run: Run, connections: Sequence[Json]) -> None:
     score.needless_true = score.needless_told = 0
     for connection in connections:
-        key = _key_of(connection, run)
+        key = key_of(connection, run)
         if key is not None:
             direction = run.found[key]
-            score.needless_true += direction.needless(score.point, _ends(run, direction)[1])
+            score.needless_true += direction.needless(score.point, ends(run, direction)[1])
             score.needless_told += connection["needless_retransmissions"]
     if score.needless_told != score.needless_true:
         score.misses.append(f"needless retransmissions {score.needless_told}, were {score.needless_true}")
-
-
-def _ends(run: Run, direction: Direction) -> tuple[str, str]:
-    """Names of the captures where a direction begins and ends."""
-    times = {
-        point: min((p.t_ns for p in run.captures[point] if p.key == direction.key), default=1 << 62)
-        for point in ("snd", "rcv")
-    }
-    return ("snd", "rcv") if times["snd"] <= times["rcv"] else ("rcv", "snd")
 
 
 def _halves(score: Score, run: Run, connections: Sequence[Json]) -> None:
@@ -356,10 +299,10 @@ def _halves(score: Score, run: Run, connections: Sequence[Json]) -> None:
         told = connection.get("rtt")
         if not isinstance(told, dict):
             continue
-        key = _key_of(connection, run)
+        key = key_of(connection, run)
         if key is None:
             continue
-        data_from_snd = _ends(run, run.found[key])[0] == "snd"
+        data_from_snd = ends(run, run.found[key])[0] == "snd"
         for name, end in (("toward_receiver", "rcv"), ("toward_sender", "snd")):
             half = told.get(name)
             real = end if data_from_snd else {"rcv": "snd", "snd": "rcv"}[end]
@@ -387,22 +330,10 @@ def _halves(score: Score, run: Run, connections: Sequence[Json]) -> None:
                 score.misses.append(f"half {name} {bound} ms, was {true.smallest / 1e6:.3f} ms at its best")
 
 
-def _key_of(connection: Json, run: Run) -> Any:
-    """The direction of a connection's data among those found."""
-    import socket
-
-    ends = []
-    for text in connection["endpoints"]:
-        host, _, port = text.rpartition(":")
-        ends.append((socket.inet_aton(host), int(port)))
-    key = (ends[0], ends[1]) if connection.get("data_direction") != "reverse" else (ends[1], ends[0])
-    return key if key in run.found else None
-
-
 def _limits(score: Score, run: Run, found: Json) -> None:
     settings = run.truth["settings"]
     longest, longest_s = set[str](), 0.0
-    by_port = {connection_port(c, run): c for c in found["connections"]}
+    by_port = {server_port(c, run): c for c in found["connections"]}
     first_ns, last_ns = 0, 0
     for flow, own in zip(run.truth["flows"], settings["flows"], strict=True):
         key = next((key for key in run.found if key[1][1] == flow["port"]), None)
@@ -433,12 +364,6 @@ def _limits(score: Score, run: Run, found: Json) -> None:
     _main_cause(score, run, found, longest, (last_ns - first_ns) / 1e9)
 
 
-def connection_port(connection: Json, run: Run) -> int:
-    """The server's port of a connection."""
-    ports = {int(text.rpartition(":")[2]) for text in connection["endpoints"]}
-    return next((flow["port"] for flow in run.truth["flows"] if flow["port"] in ports), 0)
-
-
 def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: float) -> None:
     settings = run.truth["settings"]
     rate_bps = causes.bottleneck_bps(settings)
@@ -451,7 +376,7 @@ def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: 
     with gzip.open(run.path / "ss.log.gz", "rt") as log:
         rtts_ms = causes.kernel_rtts_ms(log.read())
     still = causes.paused_s(settings, seconds)
-    lost = any(direction.lost(*_ends(run, direction)) for direction in run.found.values())
+    lost = any(direction.lost(*ends(run, direction)) for direction in run.found.values())
     allowed = (
         causes.kinds(run.truth, limits, full, resent / max(1, sent), local, rtts_ms, still / seconds, lost)
         if limits and seconds > 0

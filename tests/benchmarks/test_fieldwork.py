@@ -25,6 +25,7 @@ def field() -> Any:
     try:
         import fieldwork.causes
         import fieldwork.packets
+        import fieldwork.runs
         import fieldwork.scenarios
         import fieldwork.scoring
         import fieldwork.table
@@ -306,7 +307,7 @@ def test_what_is_told_is_held_against_the_truth(
             for number, length, verdict in rows
         ]
 
-    run = field.scoring.read_run(folder)
+    run = field.runs.read_run(folder)
     records = [(p.record, p.length) for p in run.captures["rcv"] if p.key == (CLIENT, SERVER)]
     assert records == [(1, 0), (3, MSS), (5, MSS), (6, MSS), (7, MSS), (8, MSS), (9, MSS), (11, MSS)]
     monkeypatch.setattr(field.scoring.program, "arrivals", told)

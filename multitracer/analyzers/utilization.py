@@ -175,7 +175,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
 
 def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:
-    """For how long nothing came while the only transfer waited for a retransmission: a timer, or an outage."""
+    """How long nothing came while the only transfer waited for a retransmission: a timer, or an outage."""
     carrying = [entry for entry in entries if entry["bytes"]["sent"]]
     limits = carrying[0].get("limits") if len(carrying) == 1 else None
     return float(limits["loss_recovery_silent"] * limits["seconds"]) if limits else 0.0

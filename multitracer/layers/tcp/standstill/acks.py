@@ -30,6 +30,24 @@ def late_acks(
 
     What the first ACKs behind the silence answer had been in flight for longer than the RTT until then.
     Silences in which other connections went on, whenever they began, are left out.
+
+    Parameters
+    ----------
+    data, acks : Table
+        Of one connection at one capture, in time order.
+    base_ns : int
+        The smallest RTT from the capture to the receiver and back.
+    needless : sequence of int
+        Packets of the capture that a timer retransmitted although nothing was lost.
+    came_ns : array of int64 or None
+        When anything came between the same hosts (`came_between_ns`); None if there are no others.
+    sack : bool
+        Whether the receiver acknowledges selectively.
+
+    Returns
+    -------
+    list of Standstill
+        In time order.
     """
     if len(acks) < 3:
         return []

@@ -33,6 +33,18 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
     """Silences of the data that ended with a segment which its sender had stamped before or during them.
 
     A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
+
+    Parameters
+    ----------
+    data : Table
+        Of one connection at one capture, in time order.
+    base_ns : int
+        The smallest RTT from the capture to the receiver and back; 0 if it is unknown.
+
+    Returns
+    -------
+    list of Standstill
+        In time order.
     """
     t_ns = data["t_ns"]
     silent = np.diff(t_ns)
@@ -65,6 +77,18 @@ def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
     it; all before it was acknowledged. A timer would have sent again what had arrived; identifications
     in sequence show that nothing was lost. What comes at once may come out of order.
+
+    Parameters
+    ----------
+    data, acks : Table
+        Of one connection at one capture, in time order.
+    round_ns : int
+        The smallest RTT of the whole path, or an upper bound of it.
+
+    Returns
+    -------
+    list of Standstill
+        In time order.
     """
     t_ns, length = data["t_ns"], data["length"]
     silent = np.diff(t_ns)

@@ -14,20 +14,53 @@ _MOST = 0.9
 
 
 def others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
-    """Whether others with data between the same hosts went on: a path that stands still stops all."""
+    """Whether others with data between the same hosts went on: a path that stands still stops all.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture.
+    one : Standstill
+        Of this connection.
+    """
     came_ns = came_between_ns(m, connection, source, before=one.before)
     return moved(came_ns, one.start_ns, one.end_ns)
 
 
 def moved(came_ns: Times, start_ns: int, end_ns: int) -> bool:
-    """Whether anything came in a time, but at its very end."""
+    """Whether anything came in a time, but at its very end.
+
+    Parameters
+    ----------
+    came_ns : array of int64
+        Sorted.
+    start_ns, end_ns : int
+        Of the time, on the same clock.
+    """
     most_ns = start_ns + round(_MOST * (end_ns - start_ns))
     first, last = came_ns.searchsorted([start_ns, most_ns], side="right").tolist()
     return bool(last > first)
 
 
 def came_between_ns(m: Timeline, connection: Connection, source: int, *, before: bool) -> Times:
-    """When data between the hosts of a connection came, or what answers it; that of the connection, too."""
+    """When data between the hosts of a connection came, or what answers it; that of the connection, too.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture.
+    before : bool
+        The data; else what answers it.
+
+    Returns
+    -------
+    array of int64
+        Nanoseconds on the reference clock, sorted.
+    """
     hosts = _hosts(connection)
     return m.once(f"came {source} {hosts} {before}", lambda: _came_ns(m, hosts, source, reverse=not before))
 
@@ -50,6 +83,22 @@ def moved_anyway(came_ns: Times, ack_ns: Times, candidates: Times, least_ns: int
     """Whether others went on in the part that any standstill within a silence would have; see `moved`.
 
     It begins in the silence, and lasts until its end for `least_ns` at least.
+
+    Parameters
+    ----------
+    came_ns : array of int64
+        When anything came between the same hosts, sorted.
+    ack_ns : array of int64
+        When ACKs came, sorted.
+    candidates : array of int64
+        Numbers of the ACKs with which the silences begin.
+    least_ns : int
+        The shortest standstill.
+
+    Returns
+    -------
+    array of bool
+        One for each of `candidates`.
     """
     end_ns = ack_ns[candidates + 1]
     first = came_ns.searchsorted(end_ns - least_ns, side="left")

@@ -43,11 +43,14 @@ struct Suspected {
     window_ns: i64,
 }
 
-impl Fields for Suspected {
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
+impl Suspected {
+    /// What is kept: what is short takes few bytes, the time before `last_ns` and what of all recovery none may be.
+    fn walk<W: Walk>(&mut self, walk: &mut W, last_ns: i64, recovered_ns: i64) {
         let Suspected { since_ns, again, recovery_ns, window_ns } = self;
-        walk.time(since_ns);
-        walk_over!(walk: again, recovery_ns, window_ns);
+        let mut ago_ns = last_ns.wrapping_sub(*since_ns);
+        let mut certain_ns = recovered_ns.wrapping_sub(*recovery_ns);
+        walk_over!(walk: &mut ago_ns, &mut certain_ns, again, window_ns);
+        (*since_ns, *recovery_ns) = (last_ns.wrapping_sub(ago_ns), recovered_ns.wrapping_sub(certain_ns));
     }
 }
 
@@ -142,7 +145,7 @@ impl Fields for Gaps {
         since.walk(walk);
         walk_answers(
             walk,
-            [window_known, heard, &mut loss, &mut rest, &mut below, &mut spaced, &mut suspects],
+            [window_known, heard, &mut loss, &mut rest, &mut suspects, &mut below, &mut spaced],
         );
         if spaced {
             walk_over!(walk: spacing);
@@ -151,7 +154,7 @@ impl Fields for Gaps {
         }
         spacing.from = high.wrapping_sub(since);
         if suspects {
-            walk_over!(walk: suspected);
+            suspected.walk(walk, *last_ns, spent_ns[Wait::Recovery as usize]);
         } else {
             *suspected = Suspected::default();
         }
@@ -216,13 +219,15 @@ impl Gaps {
         self.window_known |= edge >= 0;
     }
 
-    /// Duplicates of an ACK tell of a loss among what was sent up to `high`; so many retransmissions came by until now.
-    pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, again: u64) {
-        if ack >= self.recover {
-            self.recover = high;
-            if self.suspected.recovery_ns == 0 {
-                (self.suspected.since_ns, self.suspected.again) = (t_ns, again);
-            }
+    /// Duplicates of an ACK tell of a loss among what was sent up to `high`. Away from the sender it may have been reordered: so many
+    /// retransmissions came by until now (`None`: the sender is here).
+    pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, again: Option<u64>) {
+        if ack < self.recover {
+            return;
+        }
+        self.recover = high;
+        if let Some(again) = again.filter(|_| self.suspected.recovery_ns == 0) {
+            (self.suspected.since_ns, self.suspected.again) = (t_ns, again);
         }
     }
 

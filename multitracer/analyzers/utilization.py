@@ -178,7 +178,7 @@ def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:
     """How long nothing came while the only transfer waited for a retransmission: a timer, or an outage."""
     carrying = [entry for entry in entries if entry["bytes"]["sent"]]
     limits = carrying[0].get("limits") if len(carrying) == 1 else None
-    return float(limits["loss_recovery_silent"] * limits["seconds"]) if limits else 0.0
+    return float(limits.get("loss_recovery_silent", 0.0) * limits.get("seconds", 0.0)) if limits else 0.0
 
 
 def _share_twice(sent: int, duplicate: int, twice: int) -> float:

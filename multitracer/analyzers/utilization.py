@@ -146,8 +146,6 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
     Any capture shows this one, also where no time between a segment and its ACK can be measured.
     """
-    from multitracer.diagnosis.field.idle import standstills
-
     entries = connections.summary["connections"]
     path = offered(m, entries)
     span_s = path.transferring_s
@@ -165,7 +163,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
     # While nothing came the link may have been unable to send: that is not idle for certain.
-    stalled_s = sum(end_ns - start_ns for start_ns, end_ns, _ in standstills(m, entries)) / 1e9
+    stalled_s = sum(one["length_s"] for entry in entries for one in entry.get("standstills") or ())
     unable_s = max(stalled_s, _silent_s(entries))
     idle_least = 1 - (1 + again) * new_share / SLOWER - unable_s / span_s
     idle_bounds = max(idle_least, 0.0), 1 - new_share / most

@@ -146,8 +146,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
     Any capture shows this one, also where no time between a segment and its ACK can be measured.
     """
-    entries = connections.summary["connections"]
-    path = offered(m, entries)
+    path = offered(m, connections.summary["connections"])
     span_s = path.transferring_s
     if path.rate_bps is None or span_s <= 0 or path.full_part < MOSTLY:
         return None
@@ -163,8 +162,8 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
     # While nothing came the link may have been unable to send: that is not idle for certain.
-    stalled_s = sum(one["length_s"] for entry in entries for one in entry.get("standstills") or ())
-    unable_s = max(stalled_s, _silent_s(entries))
+    stalled_s = sum(one["length_s"] for entry in path.entries for one in entry.get("standstills") or ())
+    unable_s = max(stalled_s, _silent_s(path.entries))
     idle_least = 1 - (1 + again) * new_share / SLOWER - unable_s / span_s
     idle_bounds = max(idle_least, 0.0), 1 - new_share / most
     return _summary(
@@ -173,9 +172,8 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
 
 def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:
-    """How long nothing came while the only transfer waited for a retransmission: a timer, or an outage."""
-    carrying = [entry for entry in entries if entry["bytes"]["sent"]]
-    limits = carrying[0].get("limits") if len(carrying) == 1 else None
+    """How long nothing came while the only one with data waited for a timer, or through an outage."""
+    limits = entries[0].get("limits") if len(entries) == 1 else None
     return float(limits.get("loss_recovery_silent", 0.0) * limits.get("seconds", 0.0)) if limits else 0.0
 
 

@@ -105,14 +105,14 @@ def _reordered(flows: tuple[Flow, ...], again: int) -> str:
 def loss(group: Group) -> str:
     """That losses, and what they did to the congestion window, took the time."""
     flows = group.flows
-    said = losses(flows) + acks(flows) + recoveries(flows)
+    said = losses(flows) + acks(flows) + by_cause(flows)
     if sum(flow.before_data_s for flow in flows) >= SILENT * group.seconds:
         never = "what was sent first never came by (by IP identifications)"
         said = (f"{said}; {never}" if any(flow.lost for flow in flows) else never) + first_late(group)
-    return said + recovered(group)
+    return said + held_in_recovery(group)
 
 
-def recovered(group: Group) -> str:
+def held_in_recovery(group: Group) -> str:
     """``; loss recovery, and the smaller congestion window behind it, held the transfer for 1.3 of 2.0 s``.
 
     With what else held it then: the receiver's window, a silence, one segment in each RTT.
@@ -161,7 +161,7 @@ def spurious(group: Group) -> str:
     small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
         f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
-        f"{acks(group.flows)}{recoveries(group.flows)}; "
+        f"{acks(group.flows)}{by_cause(group.flows)}; "
         f"recovery{small} held {held(group)}"
     )
 
@@ -190,7 +190,7 @@ def acks(flows: tuple[Flow, ...]) -> str:
     return f"; at least {lost:,} ACKs were lost before this capture and {reached}"
 
 
-def recoveries(flows: tuple[Flow, ...]) -> str:
+def by_cause(flows: tuple[Flow, ...]) -> str:
     """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``."""
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)

@@ -9,7 +9,15 @@ from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import SELDOM, Group
-from multitracer.diagnosis.field.lost import acks, first_late, loss, losses, recovered, recoveries, spurious
+from multitracer.diagnosis.field.lost import (
+    acks,
+    by_cause,
+    first_late,
+    held_in_recovery,
+    loss,
+    losses,
+    spurious,
+)
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
 from multitracer.diagnosis.field.receivers import (
     BRIEF,
@@ -101,7 +109,7 @@ def _local_drop(group: Group) -> str:
         return f"{said}; that held {held(group)}{late}"
     group = replace(group, seconds=min(small_s, group.seconds))
     if any(flow.retransmissions for flow in group.flows):
-        return f"{said}{recoveries(group.flows)}{recovered(group)}{late}"
+        return f"{said}{by_cause(group.flows)}{held_in_recovery(group)}{late}"
     return f"{said}; the smaller congestion window behind that held {held(group)}{late}"
 
 

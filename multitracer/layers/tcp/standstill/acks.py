@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Times
-from multitracer.layers.tcp.standstill.answered import Answered
+from multitracer.layers.tcp.standstill.answered import NO_ANSWER, Answered
 from multitracer.layers.tcp.standstill.others import moved_anyway
 from multitracer.layers.tcp.standstill.period import ACKS, FACTOR, LEAST_NS, Standstill
 from multitracer.model.table import Table
 
 _LOST_AT_ONCE = 32
 """Segments that are lost one after the other, at most: for so long no ACK comes."""
-_FIN, _SYN = 0x01, 0x02
 
 
 def late_acks(
@@ -70,7 +69,7 @@ def late_acks(
     candidates = candidates[ack_ns[candidates + 1] - np.maximum(ack_ns[candidates], due_ns) > least_ns]
     found = []
     for at in candidates.tolist():
-        if acks["flags"][at + 1] & (_FIN | _SYN):
+        if acks["flags"][at + 1] & NO_ANSWER:
             # Its host closed the connection: what it acknowledges may have arrived long before.
             continue
         silent_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])

@@ -19,7 +19,8 @@ _IN_ORDER = 3
 """So many of them show that what they acknowledge came one after the other."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
-_FIN, _SYN = 0x01, 0x02
+NO_ANSWER = 0x03
+"""FIN and SYN: what has one was not sent to answer data."""
 
 
 class Answered:
@@ -52,7 +53,7 @@ class Answered:
         self.acked = np.maximum.accumulate(self._ack)
         self._sacked, self._blocks = acks["sack_high"], acks["sack_count"]
         self._reported = np.maximum.accumulate(self._sacked)
-        self._bare = (acks["length"] == 0) & (acks["flags"] & (_FIN | _SYN) == 0)
+        self._bare = (acks["length"] == 0) & (acks["flags"] & NO_ANSWER == 0)
         self._window = acks["window"]
 
     def first_sent_ns(self, byte: Times) -> Times:

@@ -47,15 +47,18 @@ impl Verdict {
 /// Share of the smallest RTT below which an ACK cannot be an answer to what was just sent, in percent.
 const TOO_EARLY_PERCENT: i64 = 90;
 
-/// What the answers of hosts differ by: a connection's first packets may have found them asleep. An RTT is too short to be one by more.
-pub const HOSTS_VARY_NS: i64 = 100_000;
+/// What the answers of hosts differ by: a connection's first packets may have found them asleep.
+const HOSTS_VARY_NS: i64 = 100_000;
+
+/// What no answer is sooner than: a part of the smallest RTT, and less than that by more than what hosts differ by.
+pub fn soonest_ns(part_ns: i64, min_rtt_ns: i64) -> i64 {
+    part_ns.min(min_rtt_ns - HOSTS_VARY_NS)
+}
 
 /// Vote by the time from a retransmission to its answer: an earlier copy was answered if no RTT is that short.
 pub fn too_early(after_ns: Option<i64>, min_rtt_ns: Option<i64>) -> Vote {
     match (after_ns, min_rtt_ns) {
-        (Some(after), Some(min)) if after < (min / 100 * TOO_EARLY_PERCENT).min(min - HOSTS_VARY_NS) => {
-            Vote::Spurious
-        }
+        (Some(after), Some(min)) if after < soonest_ns(min / 100 * TOO_EARLY_PERCENT, min) => Vote::Spurious,
         _ => Vote::Abstains,
     }
 }

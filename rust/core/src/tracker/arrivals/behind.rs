@@ -9,7 +9,7 @@ use super::books::Books;
 use crate::segment::Segment;
 use crate::tracker::chunked_deque::{ChunkedDeque, Place};
 use crate::tracker::sender::Sender;
-use crate::tracker::timeout::HOSTS_VARY_NS;
+use crate::tracker::timeout::soonest_ns;
 
 /// Segments that are waited for, and as many that a duplicate may yet be reported of.
 const DOUBTS: usize = 1024;
@@ -185,6 +185,7 @@ impl Sender {
     ) {
         // One that was opened while a queue stood has seen no short RTT yet.
         let far_ns = self.rtt.min().filter(|_| self.rtt.count >= SAMPLES).unwrap_or(0);
+        let soon_ns = soonest_ns(far_ns / SOON, far_ns);
         let sack = self.sack_permitted;
         let Some(books) = &mut self.books else { return };
         let supposed = std::mem::take(&mut books.behind.supposed);
@@ -213,7 +214,6 @@ impl Sender {
                 behind_ns.is_some_and(|ticks| !reports && (seq <= snd_una || many && !first) && ticks < 0);
             // One that echoes the second copy answers it, however soon: no round trip before met so short a queue.
             let answers = behind_ns.is_some_and(|ticks| ticks == 0);
-            let soon_ns = (far_ns / SOON).min(far_ns - HOSTS_VARY_NS);
             let too_soon = !answers && segment.t_ns.saturating_sub(doubt.t_ns) < soon_ns;
             // More than was sent again: it had waited for the first of it.
             let behind_head = doubt.t_ns >= head_ns;

@@ -6,7 +6,9 @@
 mod pause;
 mod write_end;
 
-pub(super) use pause::{Circumstances, again};
+pub(super) use pause::Circumstances;
+
+use pause::again;
 
 use super::Link;
 use super::half::Halves;
@@ -19,6 +21,7 @@ use super::spacing::Spacing;
 use super::trains::{Delivered, Held};
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
+use crate::tracker::arrivals::Books;
 use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 use crate::tracker::sender::Sender;
 
@@ -35,7 +38,7 @@ const SPREAD_NS: i64 = 60_000_000;
 /// Of a loss recovery that duplicate ACKs tell of: the network may only have reordered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Suspected {
-    /// When it began, and retransmissions that had come by then.
+    /// When it began (0: none is suspected), and retransmissions that had come by then.
     since_ns: i64,
     again: u64,
     /// What it took, and how long the receiver's window had no room then.
@@ -44,6 +47,14 @@ struct Suspected {
 }
 
 impl Suspected {
+    /// So much of loss recovery is of this one, if any is suspected; the receiver's window had no room for so long of it.
+    fn took(&mut self, recovery_ns: i64, window_ns: i64) {
+        if self.since_ns > 0 {
+            self.recovery_ns += recovery_ns;
+            self.window_ns += window_ns.min(recovery_ns);
+        }
+    }
+
     /// What is kept: what is short takes few bytes, the time before `last_ns` and what of all recovery none may be.
     fn walk<W: Walk>(&mut self, walk: &mut W, last_ns: i64, recovered_ns: i64) {
         let Suspected { since_ns, again, recovery_ns, window_ns } = self;
@@ -219,20 +230,20 @@ impl Gaps {
         self.window_known |= edge >= 0;
     }
 
-    /// Duplicates of an ACK tell of a loss among what was sent up to `high`. Away from the sender it may have been reordered: so many
-    /// retransmissions came by until now (`None`: the sender is here).
-    pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, again: Option<u64>) {
+    /// Duplicates of an ACK tell of a loss among what was sent up to `high`. `away` from the sender it may have been reordered: what
+    /// tells is whether any retransmission comes by from now on.
+    pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, away: bool, books: Option<&Books>) {
         if ack < self.recover {
             return;
         }
         self.recover = high;
-        if let Some(again) = again.filter(|_| self.suspected.recovery_ns == 0) {
-            (self.suspected.since_ns, self.suspected.again) = (t_ns, again);
+        if away && self.suspected.recovery_ns == 0 {
+            (self.suspected.since_ns, self.suspected.again) = (t_ns, again(books));
         }
     }
 
-    /// All up to `una` is acknowledged. If that ends a suspected recovery in which no retransmission came by, it was none: what it
-    /// took is the network's time and the receiver window's.
+    /// A suspected recovery is over, and so many retransmissions came by until now. If none did in it, it was none: what it took is
+    /// the network's time and the receiver window's.
     fn settle(&mut self, again: u64) {
         let Suspected { again: before, recovery_ns, window_ns, .. } = self.suspected;
         self.suspected = Suspected::default();

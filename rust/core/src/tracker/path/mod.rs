@@ -311,8 +311,8 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     let Some(path) = &mut data.path else { return };
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
-        let again = (!path.halves.beside_sender()).then(|| gaps::again(data.books.as_deref()));
-        path.gaps.suspect(segment.t_ns, ack, data.snd_max, again);
+        let away = !path.halves.beside_sender();
+        path.gaps.suspect(segment.t_ns, ack, data.snd_max, away, data.books.as_deref());
     }
     let counts = path.segments >= SOME;
     let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);

@@ -44,7 +44,7 @@ impl Circumstances<'_> {
 }
 
 /// What may have been a retransmission.
-pub(in crate::tracker::path) fn again(books: Option<&Books>) -> u64 {
+pub(super) fn again(books: Option<&Books>) -> u64 {
     let verdicts = books.map(Books::counts).unwrap_or_default().verdicts;
     verdicts[ArrivalVerdict::Retransmission as usize] + verdicts[ArrivalVerdict::Undecided as usize]
 }
@@ -212,8 +212,10 @@ impl Gaps {
             self.spend(Wait::Network, gap_ns);
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
-            let suspected = !now.recovering && !halves.beside_sender();
-            self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains, suspected);
+            let recovery_ns = self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
+            if !now.recovering && !halves.beside_sender() {
+                self.suspected.took(recovery_ns, window_ns);
+            }
         }
     }
 
@@ -286,7 +288,7 @@ impl Gaps {
         }
     }
 
-    /// Loss recovery took a pause, in which the receiver's window had no room for so long; a `suspected` one may have been none.
+    /// Loss recovery took a pause, in which the receiver's window had no room for so long; what of it no timer took.
     #[inline(always)]
     fn recovers(
         &mut self,
@@ -294,8 +296,7 @@ impl Gaps {
         gap_ns: i64,
         (window_ns, prompted_ns): (i64, i64),
         trains: &Trains,
-        suspected: bool,
-    ) {
+    ) -> i64 {
         self.writes.lost(self.high);
         let network_ns = self.spent_ns[Wait::Network as usize];
         self.parts.recovers(window_ns, self.high, network_ns, trains.delivered());
@@ -304,10 +305,7 @@ impl Gaps {
         let timed_ns = if silent_ns < SILENCE_NS { 0 } else { silent_ns };
         self.spend(Wait::Silence, timed_ns);
         self.spend(Wait::Recovery, gap_ns - timed_ns);
-        if suspected {
-            self.suspected.recovery_ns += gap_ns - timed_ns;
-            self.suspected.window_ns += window_ns.min(gap_ns - timed_ns);
-        }
+        gap_ns - timed_ns
     }
 
     /// Whether a timer sent this segment alone, as where its own queue refuses the rest.

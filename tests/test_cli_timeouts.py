@@ -48,8 +48,8 @@ def test_a_path_that_let_through_what_had_waited_shows_no_silence(silence_s: flo
         ),
         (
             {"total": 3, "fast": 3, "inferred": 3, "unseen": 2},
-            "at least 3 segments, all inferred; causes inferred: 3 fast retransmit; 2 more lost before this "
-            "capture (by IP identifications)",
+            "at least 3 segments, all inferred; causes inferred: 3 fast retransmit; 2 more by IP "
+            "identifications, lost before this capture or arrived in order",
         ),
     ],
 )

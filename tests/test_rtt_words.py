@@ -34,16 +34,16 @@ def _measured(point: str, near_ms: float, *, timestamps: bool = False) -> dict[s
 def test_at_the_receiver_that_half_is_its_host() -> None:
     one = _measured("rcv", 5.8)
     said = "the receiver's host acknowledged after 2.9 ms, median; 95th percentile 3.1 ms"
-    assert words.rtt(one) == f"min 8.3 ms; later unknown here: no timestamps ({said})"
+    assert words.rtt(one) == f"base 8.3 ms; later unknown here: no timestamps ({said})"
     one["rtt"]["toward_receiver"] = _half(0.005, 0.007, 0.03)
-    assert words.rtt(one) == "min 8.3 ms; later unknown here: no timestamps"
+    assert words.rtt(one) == "base 8.3 ms; later unknown here: no timestamps"
 
 
 @pytest.mark.parametrize("point", ["snd", "mid"])
 def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
     one = _measured(point, 5.8)
     assert words.rtt(one) == (
-        "min 8.3 ms; later unknown here: no timestamps "
+        "base 8.3 ms; later unknown here: no timestamps "
         "(between this capture and the receiver: median 2.9 ms, 95th percentile 3.1 ms)"
     )
     usual = usual_rtt(one)
@@ -55,10 +55,10 @@ def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
 def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     one = _measured("rcv", 5.8)
     one["rtt"]["base_at_most"] = True
-    assert words.rtt(one).startswith("min at most 8.3 ms; later unknown here: no timestamps (")
-    assert words.rtt_cell(one) == "min at most 8.3 ms"
+    assert words.rtt(one).startswith("base at most 8.3 ms; later unknown here: no timestamps (")
+    assert words.rtt_cell(one) == "base at most 8.3 ms"
     one["rtt"] |= {"median_ms": 9.1, "p95_ms": 12.5}
-    assert words.rtt(one) == "min at most 8.3 ms, median 9.1 ms, 95th percentile 12.5 ms"
+    assert words.rtt(one) == "base at most 8.3 ms, median 9.1 ms, 95th percentile 12.5 ms"
     queued = entry(
         bandwidth=0.99, rate=7.9e6, full=1.0, queue=(20.0, 30.0), base=8.3, evidence=["queue"], point="rcv"
     )
@@ -179,4 +179,4 @@ def test_the_table_cuts_no_number_and_no_limit(capsys: pytest.CaptureFixture[str
     many._table(Console(width=80, file=sys.stdout), listed, range(3), "Most data", 3)
     lines = [line for line in capsys.readouterr().out.splitlines() if "kB" in line or "MB" in line]
     assert len(lines) == 3
-    assert all("min at most 10.4 ms" in line and line.endswith("congestion window") for line in lines)
+    assert all("base at most 10.4 ms" in line and line.endswith("congestion window") for line in lines)

@@ -46,9 +46,11 @@ def retransmitted(connection: Object) -> str:
 
 
 def _unseen(counts: Object) -> str:
-    """Retransmissions that were lost before the capture in their turn."""
+    """Retransmissions that were lost before the capture in their turn, or came by in order, like new data."""
     unseen = counts.get("unseen", 0)
-    return f"; {unseen:,} more lost before this capture (by IP identifications)" if unseen else ""
+    if not unseen:
+        return ""
+    return f"; {unseen:,} more by IP identifications, lost before this capture or arrived in order"
 
 
 def _possible(connection: Object) -> int:

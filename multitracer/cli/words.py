@@ -14,7 +14,6 @@ from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
-    least_name,
     outside_recovery,
     path_rtt,
     restrictions,
@@ -131,11 +130,10 @@ def rtt(found: Object) -> str:
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         limits = restrictions(found)
-        name = least_name(at_most=whole.at_most)
-        return f"{name} {least}, median {median}, 95th percentile {p95}{f' ({limits})' if limits else ''}"
+        return f"{whole.least_name} {least}, median {median}, 95th percentile {p95}{f' ({limits})' if limits else ''}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
-        least = f"{least_name(at_most=whole.at_most)} {duration(whole.least / 1e3)}"
+        least = f"{whole.least_name} {duration(whole.least / 1e3)}"
         return f"{least}; later unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"
@@ -169,7 +167,7 @@ def rtt_cell(found: Object) -> str:
     usual = usual_rtt(found)
     if usual is None:
         return ""
-    return f"{f'{usual.least} ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
+    return f"{f'{usual.least_name} ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
 
 
 _SEEN, _RESOLVED = 0.005, 0.02

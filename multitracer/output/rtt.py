@@ -16,16 +16,15 @@ class PathRtt:
     ----------
     least : float
         The smallest.
-    at_most : bool
-        Whether that is but an upper bound: away from the sender, too few round trips were measured after the
-        handshake.
+    least_name : str
+        What it is: `least_name`.
     median, p95 : float or None
         None where the half toward the sender was not measured after the handshake: away from the sender
         only timestamps that are echoed often enough (RFC 7323) show what the whole took later.
     """
 
     least: float
-    at_most: bool
+    least_name: str
     median: float | None
     p95: float | None
 
@@ -35,7 +34,7 @@ def path_rtt(entry: Mapping[str, Any]) -> PathRtt | None:
     whole = entry.get("rtt")
     if not whole or whole["base_ms"] is None:
         return None
-    return PathRtt(whole["base_ms"], base_at_most(entry), whole["median_ms"], whole["p95_ms"])
+    return PathRtt(whole["base_ms"], least_name(entry), whole["median_ms"], whole["p95_ms"])
 
 
 def base_at_most(entry: Mapping[str, Any]) -> bool:
@@ -181,32 +180,30 @@ class UsualRtt:
         ``median``; ``mean``, of the data's side at the sender's capture; ``least``, the smallest measured.
     low_ms, high_ms : float or None
         The smallest, and the 95th percentile of a median or the largest of a mean.
-    at_most : bool
-        Whether the smallest is but an upper bound.
+    least_name : str
+        What the smallest is: `least_name`.
     """
 
     ms: float
     of: str
     low_ms: float | None = None
     high_ms: float | None = None
-    at_most: bool = False
-
-    @property
-    def least(self) -> str:
-        """What the smallest is named."""
-        return least_name(at_most=self.at_most)
+    least_name: str = "min"
 
 
-def least_name(*, at_most: bool) -> str:
-    """``min``; ``min at most`` of an upper bound."""
-    return "min at most" if at_most else "min"
+def least_name(entry: Mapping[str, Any]) -> str:
+    """``min`` next to the sender, else ``base``, of a path without queues; ``base at most`` of an upper bound.
+
+    Away from the sender the smallest may be the sum of both halves, as short as no packet had it.
+    """
+    return f"{'min' if beside_sender(entry) else 'base'}{' at most' if base_at_most(entry) else ''}"
 
 
 def usual_rtt(entry: Mapping[str, Any]) -> UsualRtt | None:
     """Of an entry of ``connections`` (docs/json.md); None if nothing was measured."""
     whole, samples = path_rtt(entry), entry["rtt_ms"]
     if whole is not None and whole.median is not None:
-        return UsualRtt(whole.median, "median", whole.least, whole.p95, whole.at_most)
+        return UsualRtt(whole.median, "median", whole.least, whole.p95, whole.least_name)
     if beside_sender(entry) and samples is not None:
         return UsualRtt(samples["mean"], "mean", samples["min"], samples["max"])
-    return None if whole is None else UsualRtt(whole.least, "least", at_most=whole.at_most)
+    return None if whole is None else UsualRtt(whole.least, "least", least_name=whole.least_name)

@@ -108,9 +108,9 @@ def _rtt(found: Object) -> tuple[float | None, str]:
         return None, ""
     middle = duration(usual.ms / 1e3)
     if usual.low_ms is None or usual.high_ms is None:
-        return usual.ms, f"{usual.least} {middle}" if usual.of == "least" else middle
+        return usual.ms, f"{usual.least_name} {middle}" if usual.of == "least" else middle
     low, high = duration(usual.low_ms / 1e3), duration(usual.high_ms / 1e3)
-    spread = f"{usual.least} {low}, 95% below {high}" if usual.of == "median" else f"{low} to {high}"
+    spread = f"{usual.least_name} {low}, 95% below {high}" if usual.of == "median" else f"{low} to {high}"
     return usual.ms, f"{middle} ({spread})"
 
 

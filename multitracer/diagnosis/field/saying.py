@@ -99,7 +99,10 @@ def _usual_opening(group: Group) -> bool:
 
 def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
-    said = {one.index for group in found if group.kind in FULL_LINK for one in group.flows}
+    of_full_links = [one for group in found if group.kind in FULL_LINK for one in group.flows]
+    said = {one.index for one in of_full_links}
+    # Others between the same hosts showed the queue that they share with it.
+    shared = {(one.sender, one.receiver) for one in of_full_links if one.shared}
     left = [
         one
         for one in flows
@@ -107,6 +110,7 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
         and (one.full_share or 0.0) >= FULL
         and not paced_by_reader(one)
         and one.index not in said
+        and not (one.shared and (one.sender, one.receiver) in shared)
     ]
     if not left or any(group.kind == "queue" for group in found):
         return None
@@ -114,4 +118,5 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     # What an application that pauses writes at once waits for its own end: that queue does not stand.
     paused = largest.limits_s.get("application", 0.0) > largest.busy_s
     what = "what the application wrote at once waited in a queue, which" if paused else STANDING
-    return Finding(f"{what}{queue_words(largest)}", 0.0, "queue")
+    where = f" of connection {largest.index}" if len(flows) > 1 else ""
+    return Finding(f"{what}{where}{queue_words(largest)}", 0.0, "queue")

@@ -54,10 +54,19 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}{apart}"
 
 
-def reset(counts: Object) -> str:
-    """That a connection was reset, and what was still unacknowledged then."""
+def reset(counts: Object, *, all_sent: bool) -> str:
+    """That a connection was reset, and what was still unacknowledged then.
+
+    Parameters
+    ----------
+    counts : mapping
+        ``bytes`` of an entry.
+    all_sent : bool
+        Whether the capture has all that the sender sent; else more was lost before it, perhaps.
+    """
     left = counts["unique"] - counts["acked"]
-    return f"reset by a RST{f', {left:,} bytes were never acknowledged' if left else ''}"
+    least = "" if all_sent else "at least "
+    return f"reset by a RST{f', {least}{left:,} bytes were never acknowledged' if left else ''}"
 
 
 def ends(connection: Object) -> str:

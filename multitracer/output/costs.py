@@ -37,13 +37,30 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     low_s, cost_s, high_s : float
         Seconds, in rising order.
     """
-    if cost_s < SAID_S:
-        return f"at most {duration(high_s)}"
-    if low_s < min(SAID_S, cost_s / 2) and not 1.25 * cost_s < high_s <= UNSURE * cost_s:
+    if is_bound(low_s, cost_s, high_s):
         return f"at most {duration(high_s)}"
     if bounds_are_wide(low_s, cost_s, high_s):
         return f"{duration(cost_s)}, {duration(low_s)} to {duration(high_s)}"
     return duration(cost_s)
+
+
+def is_bound(low_s: float, cost_s: float, high_s: float) -> bool:
+    """Whether of a cost only the upper bound is said: it may have been nothing.
+
+    Parameters
+    ----------
+    low_s, cost_s, high_s : float
+        Seconds, in rising order.
+    """
+    if cost_s < SAID_S:
+        return True
+    return low_s < min(SAID_S, cost_s / 2) and not 1.25 * cost_s < high_s <= UNSURE * cost_s
+
+
+def low_cost_high(sentence: Mapping[str, Any]) -> tuple[float, float, float]:
+    """A sentence's cost between its bounds, in seconds."""
+    low_s, high_s = sentence["cost_bounds_s"]
+    return low_s, sentence["cost_s"], high_s
 
 
 def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> str:
@@ -67,7 +84,13 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     bounds = [sentence["cost_bounds_s"] for sentence in priced]
     low_s = min(sum(low for low, _ in bounds), together_s)
     high_s = max(min(sum(high for _, high in bounds), loss["bounds_s"][1]), together_s)
-    return f"{text}; without all of these, {cost_words(low_s, together_s, high_s)} sooner."
+    if any(is_bound(*low_cost_high(sentence)) for sentence in priced):
+        # Where one may have been nothing, nothing between the bounds is likelier for all.
+        least = "" if low_s < SAID_S else f"{duration(low_s)} to "
+        sooner = f"{least or 'at most '}{duration(high_s)}"
+    else:
+        sooner = cost_words(low_s, together_s, high_s)
+    return f"{text}; without all of these, {sooner} sooner."
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

@@ -32,8 +32,10 @@ def nearly_all(found: Mapping[str, Any]) -> bool | None:
     found : mapping
         ``utilization`` (docs/json.md).
     """
-    much = float(found["value"]) > NEARLY_ALL
-    if found["basis"] == "link log":
+    logged = found["basis"] == "link log"
+    # As it is shown: to a tenth of a percent, or to a percent.
+    much = round(float(found["value"]), 3 if logged else 2) >= NEARLY_ALL
+    if logged:
         return much
     if much:
         return True if float(found["low"]) >= SURELY_ALL else None

@@ -17,6 +17,9 @@ LEAST_ACKS_SHARE = 0.01
 ONE = 1.5
 """Segments that are repaired in an RTT of loss recovery, at most, where that takes one for each."""
 
+REPAIRING = 0.25
+"""So much of the time is recovery itself, where that takes an RTT for each segment, not a smaller window."""
+
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
 
@@ -55,9 +58,10 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not least:
         return f"at most {percent(most / sent)} of the segments were lost ({most:,} {of}){needless}"
     said = f"at least {percent(least / sent)} of the segments were lost"
-    if not most or vague:
-        before = " before this capture" if most else ""
-        return f"{said}{before} ({least:,} {of}){needless}"
+    if not most:
+        return f"{said} ({least:,} {of}){needless}"
+    if vague:
+        return f"{said} before this capture ({least:,} {of}), an unknown number after it{needless}"
     return f"{said} before this capture ({least:,} {of}), at most {most:,} after it{needless}"
 
 
@@ -139,6 +143,7 @@ def held_in_recovery(group: Group) -> str:
         all(flow.without_sack for flow in flows)
         and fast >= max(FEW, slow_start)
         and took_s <= ONE * group.seconds
+        and sum(flow.waits_s.get("loss_recovery", 0.0) for flow in flows) >= REPAIRING * group.seconds
     )
     return f"{said}; without SACK it retransmits one segment per RTT" if one_a_round_trip else said
 

@@ -199,7 +199,9 @@ def _may_lie_unread(flow: Flow) -> bool:
     """Whether much of the window may have been data that the application had not read."""
     if _closed_for_long(flow) or reader_of(flow) not in (SMALL, None):
         return True
-    return _at_once_bytes(flow) * FAR_BELOW < flow.max_window_bytes
+    # One that grew beyond all that was sent was full only while it was small.
+    grew = flow.max_window_bytes > flow.unique_bytes
+    return not grew and _at_once_bytes(flow) * FAR_BELOW < flow.max_window_bytes
 
 
 def _acked_whole(flow: Flow) -> bool:

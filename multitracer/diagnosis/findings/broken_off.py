@@ -7,6 +7,7 @@ from typing import Any
 
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command, seconds, several
 from multitracer.model.timeline import Timeline
+from multitracer.output.losses import has_all_sent
 
 Summary = Mapping[str, Any]
 
@@ -107,4 +108,6 @@ def _never(ended: list[Summary], of: int) -> str:
     else:
         more = ", ..." if len(ended) > _NAMED else ""
         who = f"{len(ended):,} of {of:,} connections ({', '.join(numbers)}{more})"
-    return f"{who} broke off: {left:,} of {sent:,} bytes were never acknowledged"
+    # Away from the sender, what was lost before the capture is not among them.
+    least = "" if all(map(has_all_sent, ended)) else "at least "
+    return f"{who} broke off: {least}{left:,} of {sent:,} bytes were never acknowledged"

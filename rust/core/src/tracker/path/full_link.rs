@@ -92,6 +92,10 @@ impl Path {
         if !self.queue_unseen() || self.beside() || self.gaps.held_share() >= HELD {
             return None;
         }
+        // Next to the sender the ACKs of a full link come in trains of its rate; a window that jitter spreads gives no trains.
+        if self.beside_sender() && self.trains.constant_rate().is_none() {
+            return None;
+        }
         let base_ns = self.halves.base_ns() as f64;
         let link = steady::kept_rate(&self.series, self.segment(), base_ns, |rate| self.in_flight(rate))?;
         let rate = link.bytes_per_s as f64;

@@ -283,6 +283,11 @@ impl Gaps {
         self.writes.most()
     }
 
+    /// One past the highest byte that was looked at.
+    pub fn high(&self) -> i64 {
+        self.high
+    }
+
     /// Whether all that was sent is acknowledged.
     pub fn drained(&self, una: i64) -> bool {
         una >= self.high

@@ -37,7 +37,7 @@ use super::sender::Sender;
 use crate::segment::Segment;
 use caught_up::caught_up;
 use full_link::Link;
-use gaps::{Circumstances, Gaps};
+use gaps::{Circumstances, Gaps, SILENCE_NS};
 use half::Halves;
 use schedule::Kept;
 use series::Series;
@@ -287,6 +287,8 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
         una: own.snd_una,
         unit,
         recovering,
+        missing: segment.t_ns - path.gaps.last_ns >= SILENCE_NS
+            && own.sent.overlap(own.snd_una, path.gaps.high()) < path.gaps.high() - own.snd_una,
         books: own.books.as_deref(),
         sent: path.segments,
         ids: &own.ids,

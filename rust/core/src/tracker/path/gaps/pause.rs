@@ -19,6 +19,8 @@ pub(in crate::tracker::path) struct Circumstances<'a> {
     pub una: i64,
     pub unit: i64,
     pub recovering: bool,
+    /// A pause as long as a timer, and a part of what was sent before it, and is not acknowledged, never came by here.
+    pub missing: bool,
     /// What was missing before.
     pub books: Option<&'a Books>,
     pub sent: u32,
@@ -113,7 +115,7 @@ impl Gaps {
             self.settle(again(now.books));
         }
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
-        let orderly = self.heard && seq >= high && !recovering && (una >= self.recover || now.open(halves));
+        let orderly = self.heard && seq >= high && !recovering && !now.missing && (una >= self.recover || now.open(halves));
         if !orderly {
             self.disturbed(segment, seq, gap_ns, now, (halves, trains));
             return false;
@@ -213,7 +215,9 @@ impl Gaps {
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
             let recovery_ns = self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
-            if !now.recovering && !halves.beside_sender() {
+            // Packets that overtake each other leave no pause as long as a timer.
+            let brief = gap_ns < SILENCE_NS.max(2 * halves.base_ns());
+            if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }
         }

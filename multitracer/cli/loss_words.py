@@ -115,9 +115,12 @@ def timeouts_from(
         return "none seen; only a capture at the sender shows all of them"
     if not total and possible:
         return "none for certain"
-    least = "at least " if missing and total else ""
+    # What is inferred is no bound: a late segment may look like a timer's, and a timer's may never have come by.
+    least = "at least " if missing and there and total else ""
+    more = "; more may not show here" if missing and not there and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
-    return f"{least}{_timeouts(total, '' if there else ' by inference', _of_each_verdict(counts) + parts)}"
+    told = _timeouts(total, "" if there else " by inference", _of_each_verdict(counts) + parts)
+    return f"{least}{told}{more}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:

@@ -17,7 +17,7 @@ from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
-from multitracer.output.losses import has_all_sent
+from multitracer.output.losses import has_all_sent, some_missing
 from multitracer.output.rtt import idle_before_s, known_point
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, nearly_all, unplaced_s
@@ -137,7 +137,7 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
     _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found), copied=copied))
     if found["closed"] == "reset":
-        _line(console, "Ended", words.reset(found["bytes"], all_sent=has_all_sent(found)))
+        _line(console, "Ended", words.reset(found["bytes"], missing=some_missing(found)))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", loss_words.retransmitted(found))
     timeouts = found["timeouts"]

@@ -54,18 +54,18 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}{apart}"
 
 
-def reset(counts: Object, *, all_sent: bool) -> str:
+def reset(counts: Object, *, missing: bool) -> str:
     """That a connection was reset, and what was still unacknowledged then.
 
     Parameters
     ----------
     counts : mapping
         ``bytes`` of an entry.
-    all_sent : bool
-        Whether the capture has all that the sender sent; else more was lost before it, perhaps.
+    missing : bool
+        Whether more was sent that was lost before the capture.
     """
     left = counts["unique"] - counts["acked"]
-    least = "" if all_sent else "at least "
+    least = "at least " if missing else ""
     return f"reset by a RST{f', {least}{left:,} bytes were never acknowledged' if left else ''}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command, seconds, several
 from multitracer.model.timeline import Timeline
-from multitracer.output.losses import has_all_sent
+from multitracer.output.losses import some_missing
 
 Summary = Mapping[str, Any]
 
@@ -108,6 +108,6 @@ def _never(ended: list[Summary], of: int) -> str:
     else:
         more = ", ..." if len(ended) > _NAMED else ""
         who = f"{len(ended):,} of {of:,} connections ({', '.join(numbers)}{more})"
-    # Away from the sender, what was lost before the capture is not among them.
-    least = "" if all(map(has_all_sent, ended)) else "at least "
+    # What was lost before the capture is not among them.
+    least = "at least " if any(map(some_missing, ended)) else ""
     return f"{who} broke off: {least}{left:,} of {sent:,} bytes were never acknowledged"

@@ -24,6 +24,8 @@ struct Asked {
     /// How often it came again.
     repeats: u8,
     stamped: bool,
+    /// No ACK before it had its TSval: what echoes that was sent after this had come.
+    fresh: bool,
 }
 
 /// No call: of none that comes later than this anything is asked.
@@ -56,6 +58,12 @@ impl Asked {
         }
     }
 
+    /// Whether the sender had heard it.
+    fn was_heard(&self, heard: &Heard) -> bool {
+        let echoed = self.stamped && self.fresh && heard.ts_ecr == Some(self.ts_val);
+        echoed || heard.includes(self.t_ns, self.ts_val, self.stamped)
+    }
+
     /// When it called for a retransmission, if its sender had heard that.
     fn called(&self, heard: &Heard) -> Option<i64> {
         let t_ns = self.t_ns.saturating_add(i64::from(self.called_us) * 1000);
@@ -63,9 +71,12 @@ impl Asked {
     }
 }
 
-/// Acknowledgment numbers that passed lately, in their order.
+/// Acknowledgment numbers that passed lately, in their order, and the TSval of the last ACK.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asks(VecDeque<Asked>);
+pub(super) struct Asks {
+    acks: VecDeque<Asked>,
+    last_val: u32,
+}
 
 /// What ACKs said of a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,26 +94,29 @@ impl Asks {
     fn note(&mut self, segment: &Segment, ack: i64) {
         let (t_ns, stamp) = (segment.t_ns, segment.options.timestamps);
         let ts_val = stamp.map_or(0, |(val, _)| val);
-        match self.0.back_mut() {
+        let fresh = self.last_val != ts_val;
+        self.last_val = ts_val;
+        match self.acks.back_mut() {
             Some(last) if ack < last.ack => {}
             Some(last) if ack == last.ack => last.repeat(t_ns, ts_val),
             _ => {
-                if self.0.len() >= ACKS {
-                    self.0.pop_front();
+                if self.acks.len() >= ACKS {
+                    self.acks.pop_front();
                 }
                 let (called_us, called_val, repeats, stamped) = (NOT_YET, 0, 0, stamp.is_some());
-                self.0.push_back(Asked { ack, t_ns, ts_val, called_us, called_val, repeats, stamped });
+                let asked = Asked { ack, t_ns, ts_val, called_us, called_val, repeats, stamped, fresh };
+                self.acks.push_back(asked);
             }
         }
     }
 
     fn request(&self, seq: i64, heard: &Heard) -> Request {
-        if self.0.front().is_none_or(|first| seq < first.ack) {
+        if self.acks.front().is_none_or(|first| seq < first.ack) {
             return Request::Unknown;
         }
-        let place = self.0.partition_point(|asked| asked.ack < seq);
-        match self.0.get(place) {
-            Some(asked) if asked.ack == seq && heard.includes(asked.t_ns, asked.ts_val, asked.stamped) => {
+        let place = self.acks.partition_point(|asked| asked.ack < seq);
+        match self.acks.get(place) {
+            Some(asked) if asked.ack == seq && asked.was_heard(heard) => {
                 let called_ns = asked.called(heard);
                 Request::Made { t_ns: called_ns.unwrap_or(asked.t_ns), called: called_ns.is_some() }
             }

@@ -293,6 +293,7 @@ def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None)
         "acks": direction.get("acks_lost"),
         "refused": direction.get("refused", 0),
         "possible": direction.get("possible", 0),
+        "merged": direction.get("merged", 0),
     }
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
         found["downstream"] = 0

@@ -176,7 +176,10 @@ def rtt_cell(found: Object) -> str:
     usual = usual_rtt(found)
     if usual is None:
         return ""
-    return f"{f'{usual.least_name} ' if usual.of == 'least' else ''}{duration(usual.ms / 1e3)}"
+    middle = duration(usual.ms / 1e3)
+    # A column has no room for "base at most".
+    least = "at most" if usual.least_name.endswith("at most") else usual.least_name
+    return f"{least} {middle}" if usual.of == "least" else middle
 
 
 _SEEN, _RESOLVED = 0.005, 0.02

@@ -78,8 +78,11 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     )
     # Those whose original came late are no copies of what passed before.
     late = max(again.get("inferred", 0) - upstream, 0)
+    # Small segments are retransmitted as parts of a longer one.
+    merged = (entry.get("losses") or {}).get("merged") or 0
     # A needless copy may be lost in its turn: only those reported had arrived.
-    behind = (0 if needless - late >= passed_again else max(passed_again - reported, 0)) + open_segments
+    behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
+    behind += open_segments
     return LossBounds(upstream, min(behind, data), data + upstream, divided)
 
 

@@ -66,9 +66,8 @@ def _recovery(group: Group) -> str:
     # Others fill a link that one leaves to them.
     if any(flow.shared or flow.link_known for flow in group.flows):
         return f"; {what} took {duration(recovery_s)} of their time{summed}"
-    # What was lost before the capture may have crossed the link.
-    most = "at most " if any(flow.upstream for flow in group.flows) else ""
-    return f"; {what} left the link less than full for {most}{duration(recovery_s)}{summed}"
+    # For how long its cost says, by another model.
+    return f"; {what} left the link less than full"
 
 
 def _local_drop(group: Group) -> str:

@@ -255,6 +255,8 @@ fn push_arrivals(out: &mut String, connection: &Connection, direction: usize) {
     push_int(out, refused(connection, direction) as i64);
     out.push_str(",\n        \"possible\": ");
     push_int(out, possible(connection, direction) as i64);
+    out.push_str(",\n        \"merged\": ");
+    push_int(out, connection.senders_at(direction).merged() as i64);
     out.push_str("\n      }");
 }
 

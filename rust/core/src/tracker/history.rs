@@ -43,6 +43,8 @@ pub struct History {
     pub(super) retrans_out: u32,
     /// Segments of them that were marked lost in their turn.
     pub(super) lost_again: u64,
+    /// Segments that were sent again as parts of a longer one, less one for each of these (Linux: `tcp_retrans_try_collapse`).
+    pub(super) merged: u64,
     /// Expiries that what is sent again now may still say something about begin with this one.
     pub(super) counted_from: usize,
     /// When the timer expired last: what was sent again before counts as lost since.

@@ -113,6 +113,11 @@ impl Outstanding {
         self.queue.sum(of)
     }
 
+    /// The runs that hold sequence numbers from one up to another.
+    pub(super) fn between(&self, seq: i64, end: i64) -> impl Iterator<Item = &Sent> {
+        self.queue.from(self.queue.find(|run| run.end <= seq)).take_while(move |run| run.seq < end)
+    }
+
     /// Runs in order.
     pub fn iter(&self) -> impl Iterator<Item = &Sent> {
         self.queue.iter()

@@ -73,7 +73,9 @@ impl Sender {
             self.open_episode(segment, seq, cause, trigger);
         }
         let (place, recover) = (self.retransmissions.len(), self.recover);
+        let merged = if before.is_some_and(|run| run.end < end) { self.merged_in(seq, end) } else { 0 };
         let history = self.history.get_or_insert_default();
+        history.merged += merged.saturating_sub(segments);
         if !matches!(cause, Cause::TailLossProbe | Cause::Handshake) && !syn {
             history.undo.sent_again(segments, ts_val);
         }
@@ -89,6 +91,13 @@ impl Sender {
         let row = kept.then(|| self.row(segment, seq, duplicate, (cause, alternative), rto_ns, before));
         self.retransmissions.push(row);
         cause
+    }
+
+    /// Segments that had been sent of these bytes, and were not selectively acknowledged.
+    #[cold]
+    fn merged_in(&self, seq: i64, end: i64) -> u64 {
+        let missing = self.outstanding.between(seq, end).filter(|run| !run.sacked());
+        missing.map(|run| self.wire_segments((run.end.min(end) - run.seq.max(seq)) as u32)).sum()
     }
 
     /// What a table says of a repetition, before any ACK answers it.

@@ -306,6 +306,11 @@ impl Sender {
         self.history.as_ref().map_or(0, |history| history.lost_again)
     }
 
+    /// Segments that were sent again as parts of longer ones, less one for each of these.
+    pub fn merged(&self) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.merged)
+    }
+
     /// The stack's largest timeout, nanoseconds, and what shows that it is set low; `None` if nothing does.
     pub fn rto_cap(&self) -> Option<(i64, Cap)> {
         let cap = self.history.as_ref()?.cap;

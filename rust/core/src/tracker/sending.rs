@@ -100,7 +100,9 @@ impl Sender {
         let (syn, fin) = (segment.has(flags::SYN), segment.has(flags::FIN));
         let end = seq + length + i64::from(syn) + i64::from(fin);
         if end > seq && !segment.has(flags::RST) {
-            self.send_data(segment, seq, end, ts_val, step, peer)
+            // A FIN alone is an ACK, too.
+            let acks_lost = fin && length == 0 && self.skips_acks(step);
+            SendOutcome { acks_lost, ..self.send_data(segment, seq, end, ts_val, step, peer) }
         } else {
             if step != Step::Next {
                 self.note_empty(segment, step, 0);

@@ -100,7 +100,7 @@ impl Sender {
             return false;
         }
         let Step::Ahead(packets) = step else { return false };
-        let quiet = self.outstanding.is_empty() && self.ids.is_plausible() && self.numbers_each_socket();
+        let quiet = self.is_quiet_by_ids();
         let Some(books) = self.books.as_mut().filter(|_| quiet) else { return false };
         let left_out = &mut books.left_out;
         left_out.packets += packets;
@@ -111,6 +111,19 @@ impl Sender {
         }
         // Where the network reorders, what is left out may yet come.
         left_out.packets > REORDERED * left_out.overtaken
+    }
+
+    /// Whether ACKs were lost right before a segment whose identification is not the next.
+    #[cold]
+    pub(in crate::tracker) fn skips_acks(&self, step: Step) -> bool {
+        let Step::Ahead(packets) = step else { return false };
+        let books = self.books.as_ref().filter(|_| self.is_quiet_by_ids());
+        books.is_some_and(|books| books.left_out.packets + packets > REORDERED * books.left_out.overtaken)
+    }
+
+    /// Nothing of it is to be acknowledged, and its identifications count what it sends.
+    fn is_quiet_by_ids(&self) -> bool {
+        self.outstanding.is_empty() && self.ids.is_plausible() && self.numbers_each_socket()
     }
 
     /// Segments without payload, so ACKs, that were lost before this point; `None` if the identifications do not tell.

@@ -308,7 +308,14 @@ impl Limits {
         let by_link_ns = (unknown_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, unknown_ns);
         add(Limit::Unknown, unknown_ns - by_link_ns);
         add(Limit::Bandwidth, by_link_ns);
-        self.full_ns = self.full_ns.map(|full_ns| full_ns + by_link_ns);
+        // Nor did the application make it wait while its own queue, which refuses what is more, needed the time for what it sent.
+        let queued_ns = match sender.never_came(acks) && full > 0.0 {
+            true => (self.ns[Limit::Application as usize] - (span_ns as f64 - needed_ns)).max(0.0),
+            false => 0.0,
+        };
+        self.ns[Limit::Application as usize] -= queued_ns;
+        self.ns[Limit::Bandwidth as usize] += queued_ns;
+        self.full_ns = self.full_ns.map(|full_ns| full_ns + by_link_ns + queued_ns);
         // What the link was full in is no recovery's.
         self.window_in_recovery_ns = (window_ns as f64).min(self.ns[Limit::LossRecovery as usize]);
         // Times of a file may go backwards.

@@ -83,3 +83,30 @@ def test_reordering_before_the_first_retransmission_is_no_recovery(tmp_path: Pat
     assert entry["retransmissions"]["total"] == 1
     assert limits["congestion_window_before_loss"] > 0.7, limits
     assert limits["loss_recovery"] < 0.2, limits
+
+
+def test_a_silence_in_which_something_is_missing_is_loss_recovery(tmp_path: Path) -> None:
+    """At the receiver, without SACK: what is sent again never comes, until the receiver says something else."""
+    talk, seq, t_ms = Conversation(sack=False), 1, 100.0
+    talk.segment(0, True, 0, None, 0x02, options=b"\x02\x04\x03\xe8")
+    talk.segment(0.1, False, 0, 1, 0x02, options=b"\x02\x04\x03\xe8")
+    talk.segment(20, True, 1, 1)
+    for _ in range(10):
+        for number in range(10):
+            talk.data(t_ms + number, seq)
+            seq += 1000
+            talk.ack(t_ms + number + 0.01, seq)
+        t_ms += 20
+    # Of ten, the first and the fifth are lost; the first comes again, the fifth does not.
+    missing = [seq, seq + 4000]
+    for number in range(10):
+        if seq + 1000 * number not in missing:
+            talk.data(t_ms + number, seq + 1000 * number)
+            talk.ack(t_ms + number + 0.01, missing[0])
+    talk.data(t_ms + 30, missing[0])
+    talk.ack(t_ms + 30.01, missing[1])
+    talk.ack(5_000, missing[1], flags=0x01)
+    talk.data(5_020, seq + 10_000)
+    results = mt.analyze(mt.read(talk.write(tmp_path / "rcv.pcap")), only=["connections"]).results
+    (entry,) = results["connections"].summary["connections"]
+    assert entry["limits"]["loss_recovery"] > 0.9, entry["limits"]

@@ -91,9 +91,8 @@ pub(super) enum Request {
 }
 
 impl Asks {
-    fn note(&mut self, segment: &Segment, ack: i64) {
-        let (t_ns, stamp) = (segment.t_ns, segment.options.timestamps);
-        let ts_val = stamp.map_or(0, |(val, _)| val);
+    fn note(&mut self, t_ns: i64, stamp: Option<u32>, ack: i64) {
+        let ts_val = stamp.unwrap_or(0);
         let fresh = self.last_val != ts_val;
         self.last_val = ts_val;
         match self.acks.back_mut() {
@@ -138,7 +137,25 @@ impl Sender {
     pub(in crate::tracker) fn note_ask(&mut self, segment: &Segment) {
         let (una, sack) = (self.snd_una, self.sack_permitted);
         if let Some(books) = self.books.as_mut().filter(|_| !sack) {
-            books.asks.note(segment, una);
+            books.asks.note(segment.t_ns, segment.options.timestamps.map(|(val, _)| val), una);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The echo of an ACK's TSval proves that its sender had it only where no ACK before had the same.
+    #[test]
+    fn an_echo_shows_which_ack_was_heard() {
+        for (before_val, made) in [(6, true), (7, false)] {
+            let mut asks = Asks::default();
+            asks.note(0, Some(before_val), 1000);
+            asks.note(90_000_000, Some(7), 2000);
+            let heard = Heard { until_ns: 50_000_000, ts_ecr: Some(7) };
+            let request = asks.request(2000, &heard);
+            assert_eq!(matches!(request, Request::Made { .. }), made, "{request:?}");
         }
     }
 }

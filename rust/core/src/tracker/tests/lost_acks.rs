@@ -1,6 +1,7 @@
 //! ACKs that were lost before this point, and behind it.
 
 use super::*;
+use crate::segment::flags;
 use crate::summary::acks_lost;
 use crate::tracker::timeout::{Verdict, Vote};
 
@@ -102,6 +103,30 @@ fn an_old_echo_behind_lost_acks_takes_no_timeout_back() {
         let (connections, _) = talk.done();
         let timeout = connections[0].senders[0].timeouts()[0];
         assert_eq!((timeout.eifel, timeout.verdict(connections[0].min_rtt_ns(0))), (Vote::Spurious, verdict));
+    }
+}
+
+/// A FIN that acknowledges what a copy before had brought, behind ACKs that were lost: it is an ACK, too.
+#[test]
+fn a_fin_behind_lost_acks_takes_no_timeout_back() {
+    for (left_out, verdict) in [(2, Verdict::Genuine), (0, Verdict::Spurious)] {
+        let mut talk = conversation();
+        for i in 0..10 {
+            talk.data(200 + 200 * i, 1 + 1000 * i, 1000);
+            ack(&mut talk, 300 + 200 * i, 1001 + 1000 * i, FIRST + i as u16, 200 + 200 * i);
+        }
+        talk.data(3000, 10_001, 1000);
+        talk.data(3001, 11_001, 1000);
+        talk.data(3400, 10_001, 1000);
+        let mut fin = talk.blank(9000, false);
+        (fin.seq, fin.ack) = (talk.isn_b.wrapping_add(1), talk.isn_a.wrapping_add(12_001));
+        (fin.ip_id, fin.flags) = (FIRST + 10 + left_out, flags::ACK | flags::FIN);
+        fin.options.timestamps = Some((9000, 3000));
+        talk.tracker.segment(&fin);
+        let (connections, _) = talk.done();
+        let timeout = connections[0].senders[0].timeouts()[0];
+        let told = (timeout.eifel, timeout.verdict(connections[0].min_rtt_ns(0)));
+        assert_eq!(told, (Vote::Spurious, verdict), "{left_out} left out");
     }
 }
 

@@ -107,3 +107,19 @@ fn duplicate_sack_makes_it_spurious() {
     assert_eq!(timeout.dsack, Vote::Spurious);
     assert_eq!(connections[0].senders[0].totals().dsacks, 1);
 }
+
+/// Linux sends small segments again as one: each of them may have been lost. One that arrived is no part of that.
+#[test]
+fn segments_that_are_sent_again_as_one_are_counted() {
+    for (blocks, merged) in [(vec![], 3), (vec![(1201, 1401)], 2)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        (0..4).for_each(|i| talk.data(200 + i, 1001 + 200 * i, 200));
+        if !blocks.is_empty() {
+            talk.ack(300, 1001, &blocks);
+        }
+        talk.data(1500, 1001, 800);
+        let (connections, _) = talk.done();
+        assert_eq!(connections[0].senders[0].merged(), merged);
+    }
+}

@@ -115,7 +115,11 @@ impl Gaps {
             self.settle(again(now.books));
         }
         self.peak = in_flight.max(self.peak - (self.peak >> 4));
-        let orderly = self.heard && seq >= high && !recovering && !now.missing && (una >= self.recover || now.open(halves));
+        let orderly = self.heard
+            && seq >= high
+            && !recovering
+            && !now.missing
+            && (una >= self.recover || now.open(halves));
         if !orderly {
             self.disturbed(segment, seq, gap_ns, now, (halves, trains));
             return false;

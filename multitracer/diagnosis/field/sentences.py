@@ -127,8 +127,9 @@ def _receiver(group: Group) -> str:
     # It was full for less: that a sender waits for some more segments of room is inferred.
     said = f"{_RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
-    of_window = "window: " if kept_by in (SLOW, STALLED, SMALL_STALLED) else ""
+    of_window = "window: " if kept_by in (SLOW, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
+    said += ": its application stopped reading" if kept_by == STALLED else ""
     said += _full_beside(group)
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
@@ -169,7 +170,7 @@ _RECEIVERS = {
     None: "limited by the receiver's window",
     SMALL: "limited by the receiver's small window",
     SLOW: "limited by the receiver, whose application read slowly,",
-    STALLED: "limited by the receiver, whose application stopped reading,",
+    STALLED: "limited by the receiver's window",
     SMALL_STALLED: "limited by the receiver, with a small window and an application that stopped once,",
 }
 
@@ -245,7 +246,7 @@ def _slow_start(group: Group) -> str:
         # Where the sender's kernel was asked, a recording is there, or its counters.
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
         seen = (
-            "before the first loss" if any(flow.lost for flow in flows) else "and the capture shows no loss"
+            "before the first loss showed" if any(flow.lost for flow in flows) else "and the capture shows no loss"
         )
         return (
             f"the congestion window limited {held(group)}, {seen}: slow start alone "
@@ -255,7 +256,7 @@ def _slow_start(group: Group) -> str:
         )
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
-    before = "before the first loss" if any(flow.lost for flow in flows) else "without a loss"
+    before = "before the first loss showed" if any(flow.lost for flow in flows) else "without a loss"
     said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)
 

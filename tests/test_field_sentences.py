@@ -837,7 +837,7 @@ SMALL_WINDOW: Any = {"receiver_window": 0.9, "congestion_window": 0.1, "base": 2
         ),
         (
             {"zero_windows": 9, "window_closures": {"count": 1, "longest_s": 12.0, "total_s": 12.0}},
-            "the receiver's window for 18.0 of 20.0 s (at most 65,535 bytes, closed once, for 12.0 s): its "
+            "the receiver's window for 18.0 of 20.0 s (at most 65,535 bytes, closed once, for 12.00 s): its "
             "application stopped reading",
         ),
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.diagnosis.field.looked_at import MOST
-from multitracer.diagnosis.field.offered import SLOWER, offered
+from multitracer.diagnosis.field.offered import offered
 from multitracer.model.analysis import Analyzer, Result, answered
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
@@ -164,7 +164,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     # While nothing came the link may have been unable to send: that is not idle for certain.
     stalled_s = sum(one["length_s"] for entry in path.entries for one in entry.get("standstills") or ())
     unable_s = max(stalled_s, _silent_s(path.entries))
-    idle_least = 1 - (1 + again) * new_share / SLOWER - unable_s / span_s
+    idle_least = 1 - (1 + again) * new_share / path.slower - unable_s / span_s
     idle_bounds = max(idle_least, 0.0), 1 - new_share / most
     return _summary(
         "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts

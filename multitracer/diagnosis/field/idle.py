@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.diagnosis.field.offered import SLOWER, base_rtt_s, exceeds_full_link, offered
+from multitracer.diagnosis.field.offered import base_rtt_s, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
 from multitracer.layers.tcp.standstill.carried_on import carried_on_ns
 from multitracer.model.arrays.intervals import Intervals, intervals, longer_than, overlap, total, union
@@ -140,7 +140,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     stalls = [(start - later_ns, end - later_ns) for start, end in stalls]
     still = _not_served(m, entries, rate * path.payload_share, later_ns) if alone else intervals(())
     middle = empty_queue(found, carried, rate, still)
-    least = empty_queue(found, found.size, rate * SLOWER, still)
+    least = empty_queue(found, found.size, rate * path.slower, still)
     most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))

@@ -19,13 +19,14 @@ SEEN_FULL = 0.1
 TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
-SLOWER = 0.98
+_SLOWER, _MUCH_SLOWER = 0.98, 0.9
+"""The link may have this part of the rate that is shown: the smaller one is for a rate that is shown with "about"."""
+
 _FEW_BYTES = 0.25
 """Transfers with so small a part of the data do not show the rate of a link that others show, too."""
 
 _FASTER, _MUCH_FASTER = 1.06, 1.25
-"""The link may have this part of the rate that is shown, or so many times it: moments in which the queue is
-empty make it seem slower. The larger one is for a rate that is shown with "about"."""
+"""Or so many times it: moments in which the queue is empty make it seem slower."""
 
 
 class Offered:
@@ -77,8 +78,16 @@ class Offered:
     @cached_property
     def faster(self) -> float:
         """How many times `rate_bps` the link's rate may be."""
-        exact = self._shown is not None and self._shown.rate_exact
-        return _FASTER if exact else _MUCH_FASTER
+        return _FASTER if self._exact else _MUCH_FASTER
+
+    @cached_property
+    def slower(self) -> float:
+        """What part of `rate_bps` the link's rate may be."""
+        return _SLOWER if self._exact else _MUCH_SLOWER
+
+    @property
+    def _exact(self) -> bool:
+        return self._shown is not None and self._shown.rate_exact
 
     @cached_property
     def _shown(self) -> Flow | None:

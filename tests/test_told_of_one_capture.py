@@ -203,6 +203,22 @@ def test_what_waits_for_long_at_the_end_broke_off(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_late_copy_does_not_end_broke_off(tmp_path: Path) -> None:
+    """The first of what is missing came by for the first time when the receiver had waited for long."""
+    talk, t_ms = conversation(), 200.0
+    for number in range(5):
+        flight(talk, t_ms, number)
+        answer(talk, t_ms + RTT_MS, number)
+        t_ms += RTT_MS + 5
+    missing = 1 + 5 * 4 * SIZE
+    talk.data(t_ms, missing + SIZE, SIZE)
+    talk.ack(t_ms + RTT_MS, missing, [(missing + SIZE, missing + 2 * SIZE)])
+    talk.data(t_ms + 9_000, missing, SIZE)
+    talk.segment(t_ms + 9_010, False, 1, None, 0x04)
+    found = told(analysed(tmp_path, talk), "unfinished")
+    assert "broke off" in found and "9.0 s before the capture ends" in found, found
+
+
 def test_rates_are_over_the_time_that_is_named(tmp_path: Path) -> None:
     """A FIN ten seconds later does not belong to the transfer."""
     talk = transfer(0.0)

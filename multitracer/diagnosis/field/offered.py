@@ -19,7 +19,7 @@ SEEN_FULL = 0.1
 TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
-_SLOWER, _MUCH_SLOWER = 0.98, 0.9
+_SLOWER, _MUCH_SLOWER = 0.98, 0.94
 """The link may have this part of the rate that is shown: the smaller one is for a rate that is shown with "about"."""
 
 _FEW_BYTES = 0.25

@@ -238,9 +238,10 @@ impl Sender {
         self.closures.as_deref().copied().unwrap_or_default()
     }
 
-    /// When the first of the data that is not acknowledged was first sent.
+    /// When any of the data that is not acknowledged was first sent. Of the first of it, away from the sender only a later copy may
+    /// have come by.
     pub fn unacked_since_ns(&self) -> Option<i64> {
-        self.outstanding.iter().find(|run| run.end > self.snd_una).map(|run| run.first_ns)
+        self.outstanding.iter().filter(|run| run.end > self.snd_una).map(|run| run.first_ns).min()
     }
 
     /// Every expiry of the retransmission timer.

@@ -309,8 +309,9 @@ impl Limits {
         add(Limit::Unknown, unknown_ns - by_link_ns);
         add(Limit::Bandwidth, by_link_ns);
         // Nor did the application make it wait while its own queue, which refuses what is more, needed the time for what it sent.
+        let written_ns = self.ns[Limit::Application as usize];
         let queued_ns = match sender.never_came(acks) && full > 0.0 {
-            true => (self.ns[Limit::Application as usize] - (span_ns as f64 - needed_ns)).max(0.0),
+            true => (written_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, written_ns),
             false => 0.0,
         };
         self.ns[Limit::Application as usize] -= queued_ns;

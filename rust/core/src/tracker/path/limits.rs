@@ -185,6 +185,7 @@ impl Limits {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             self.behind_ns = kept.behind_ns as f64;
         }
+        let by_clock = kept.is_some();
         let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
         let Spent { network_ns, rest_ns, late_ns, lost, .. } = spent;
         let (window_ns, before_loss_ns) =
@@ -310,7 +311,8 @@ impl Limits {
         add(Limit::Bandwidth, by_link_ns);
         // Nor did the application make it wait while its own queue, which refuses what is more, needed the time for what it sent.
         let written_ns = self.ns[Limit::Application as usize];
-        let queued_ns = match sender.never_came(acks) && full > 0.0 {
+        let refuses = sender.refused_by_numbers(acks) > 0 && !by_clock;
+        let queued_ns = match refuses && full > 0.0 {
             true => (written_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, written_ns),
             false => 0.0,
         };

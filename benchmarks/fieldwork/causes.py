@@ -33,6 +33,7 @@ _NEAR = 0.15
 _FULL = 0.75
 _FILLED = 0.9
 _STILL = 0.2
+_OPENING = 0.5
 _STANDING_MS, _STANDING_TIMES = 30.0, 3.0
 
 
@@ -181,4 +182,13 @@ def kinds(
         allowed.add("standstill")
     if not allowed:
         allowed |= {"idle_handshake_slow_start", "well"}
+    if opening_share(truth) >= _OPENING:
+        allowed.add("idle_handshake_slow_start")
     return allowed
+
+
+def opening_share(truth: Json) -> float:
+    """Part of the longest flow's time that its handshake took, by its client."""
+    flows = truth.get("flows") or [{}]
+    longest = max(flows, key=lambda flow: flow.get("seconds") or 0.0)
+    return float((longest.get("connect_s") or 0.0) / (longest.get("seconds") or 1.0))

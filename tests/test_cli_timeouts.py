@@ -62,7 +62,11 @@ def test_retransmissions_away_from_the_sender(retransmissions: dict[str, int], t
 @pytest.mark.parametrize(
     ("losses", "point", "text"),
     [
-        ({"upstream": 4}, "rcv", "3 timeouts by inference: 2 genuine, 1 without a verdict; more may not show here"),
+        (
+            {"upstream": 4},
+            "rcv",
+            "3 timeouts by inference: 2 genuine, 1 without a verdict; more may not show here",
+        ),
         ({"upstream": 0}, "rcv", "3 timeouts by inference: 2 genuine, 1 without a verdict"),
         (
             {"upstream": 0, "possible": 2},

@@ -115,7 +115,7 @@ def timeouts_from(
         return "none seen; only a capture at the sender shows all of them"
     if not total and possible:
         return "none for certain"
-    # What is inferred is no bound: a late segment may look like a timer's, and a timer's may never have come by.
+    # What is inferred is no bound: late segments may look like a timer's, and a timer's may not come by.
     least = "at least " if missing and there and total else ""
     more = "; more may not show here" if missing and not there and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []

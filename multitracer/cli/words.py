@@ -12,10 +12,10 @@ from multitracer.model import quantities
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.rtt import (
-    base_at_most,
     beside_sender,
     outside_recovery,
     path_rtt,
+    queue_at_least,
     restrictions,
     shown_queue,
     usual_rtt,
@@ -139,7 +139,8 @@ def rtt(found: Object) -> str:
     if whole is not None and whole.median is not None and whole.p95 is not None:
         least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
         limits = restrictions(found)
-        return f"{whole.least_name} {least}, median {median}, 95th percentile {p95}{f' ({limits})' if limits else ''}"
+        beside = f" ({limits})" if limits else ""
+        return f"{whole.least_name} {least}, median {median}, 95th percentile {p95}{beside}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
         least = f"{whole.least_name} {duration(whole.least / 1e3)}"
@@ -227,7 +228,7 @@ def bottleneck(connection: Object) -> str:
     queue = shown_queue(connection)
     if queue is not None:
         # What the base RTT may be too large by, the queue is more.
-        least = "at least " if base_at_most(connection) else ""
+        least = "at least " if queue_at_least(connection) else ""
         median, p95 = (f"{least}{duration(queue[key] / 1e3)}" for key in ("median", "p95"))
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"

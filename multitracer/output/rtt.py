@@ -42,6 +42,17 @@ def base_at_most(entry: Mapping[str, Any]) -> bool:
     return bool((entry.get("rtt") or {}).get("base_at_most"))
 
 
+def queue_at_least(entry: Mapping[str, Any]) -> bool:
+    """Whether the base RTT that a queueing delay is reckoned from may have been less: of this entry, or of another.
+
+    Away from the sender, what another connection of the same hosts showed may be an upper bound, too.
+    """
+    own_ms = (entry.get("rtt") or {}).get("base_ms")
+    base_ms = (entry.get("bottleneck") or {}).get("base_rtt_ms")
+    of_another = own_ms is not None and base_ms is not None and base_ms < own_ms
+    return base_at_most(entry) or (of_another and not beside_sender(entry))
+
+
 def known_point(entry: Mapping[str, Any]) -> str | None:
     """Where the capture of an entry was taken; None where that is unknown, or but a guess."""
     guessed = (entry.get("observation") or {}).get("grade") == "guess"

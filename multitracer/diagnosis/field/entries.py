@@ -7,9 +7,9 @@ from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream, some_missing
 from multitracer.output.rtt import (
     HOST_MS,
-    base_at_most,
     hides_queues,
     outside_recovery,
+    queue_at_least,
     shown_queue,
     without_own_queue,
 )
@@ -76,7 +76,7 @@ def flow(
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
         median_ms=(entry.get("rtt") or {}).get("median_ms"),
-        base_at_most=base_at_most(entry),
+        base_at_most=queue_at_least(entry),
         opener_away=_opener_away(entry),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],

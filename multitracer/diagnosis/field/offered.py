@@ -20,7 +20,7 @@ TWICE = 2.0
 """An estimate of the rate that is beyond this many times the rate shown is none."""
 
 _SLOWER, _MUCH_SLOWER = 0.98, 0.94
-"""The link may have this part of the rate that is shown: the smaller one is for a rate that is shown with "about"."""
+"""The link may have this part of the rate that is shown, the smaller one of a rate shown with "about"."""
 
 _FEW_BYTES = 0.25
 """Transfers with so small a part of the data do not show the rate of a link that others show, too."""

@@ -246,7 +246,9 @@ def _slow_start(group: Group) -> str:
         # Where the sender's kernel was asked, a recording is there, or its counters.
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
         seen = (
-            "before the first loss showed" if any(flow.lost for flow in flows) else "and the capture shows no loss"
+            "before the first loss showed"
+            if any(flow.lost for flow in flows)
+            else "and the capture shows no loss"
         )
         return (
             f"the congestion window limited {held(group)}, {seen}: slow start alone "

@@ -86,7 +86,7 @@ def test_reordering_before_the_first_retransmission_is_no_recovery(tmp_path: Pat
 
 
 def test_a_silence_in_which_something_is_missing_is_loss_recovery(tmp_path: Path) -> None:
-    """At the receiver, without SACK: what is sent again never comes, until the receiver says something else."""
+    """At the receiver, without SACK: what is sent again never comes, until the receiver closes."""
     talk, seq, t_ms = Conversation(sack=False), 1, 100.0
     talk.segment(0, True, 0, None, 0x02, options=b"\x02\x04\x03\xe8")
     talk.segment(0.1, False, 0, 1, 0x02, options=b"\x02\x04\x03\xe8")

@@ -43,7 +43,7 @@ def base_at_most(entry: Mapping[str, Any]) -> bool:
 
 
 def queue_at_least(entry: Mapping[str, Any]) -> bool:
-    """Whether the base RTT that a queueing delay is reckoned from may have been less: of this entry, or of another.
+    """Whether the base RTT that a queueing delay is reckoned from may have been less.
 
     Away from the sender, what another connection of the same hosts showed may be an upper bound, too.
     """
@@ -203,7 +203,7 @@ class UsualRtt:
 
 
 def least_name(entry: Mapping[str, Any]) -> str:
-    """``min`` next to the sender, else ``base``, of a path without queues; ``base at most`` of an upper bound.
+    """``min`` next to the sender, else ``base`` (without queues); ``base at most`` of an upper bound.
 
     Away from the sender the smallest may be the sum of both halves, as short as no packet had it.
     """

@@ -246,7 +246,7 @@ impl Sender {
     fn deliver(&mut self, t_ns: i64, ack: i64, fack: i64, brought: &mut Brought) -> Option<(i64, i64)> {
         let (mut sent_ns, mut retransmitted) = (None::<(i64, i64)>, false);
         let (mut rack_ns, mut newest_ns) = (self.rack_ns, i64::MIN);
-        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
+        let (recover, min_rtt_ns) = (self.recover, self.known_min_rtt_ns());
         let (mut late, size) = (i64::MAX, self.segment_size());
         let Sender { outstanding, sacked, history, .. } = self;
         outstanding.acknowledge(ack, |run| {

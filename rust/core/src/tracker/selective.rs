@@ -30,7 +30,7 @@ impl Sender {
         let space = self.space?;
         let blocks = segment.options.sack_blocks();
         self.totals.sack_segments += 1;
-        let (recover, min_rtt_ns) = (self.recover, self.rtt.min_ns);
+        let (recover, min_rtt_ns) = (self.recover, self.known_min_rtt_ns());
         let (mut fresh, mut sent_ns) = (false, None::<(i64, i64)>);
         let (in_loss, size, mut late) = (self.state == State::Loss, self.segment_size(), i64::MAX);
         let mut outer = None::<(i64, i64)>;
@@ -92,6 +92,15 @@ impl Sender {
         let reordering = &mut self.history.get_or_insert_default().reordering;
         reordering.by_sack += 1;
         reordering.extent = reordering.extent.max(extent);
+    }
+}
+
+impl Sender {
+    /// The smallest RTT that the sender knows; 0 if it knows none. With timestamps it has measured one by the answer to its SYN,
+    /// also where all was sent again (RFC 7323 section 4.1); how long that was does not show here.
+    #[inline]
+    pub(super) fn known_min_rtt_ns(&self) -> i64 {
+        if self.rtt.min_ns == 0 && self.timestamps { 1 } else { self.rtt.min_ns }
     }
 }
 

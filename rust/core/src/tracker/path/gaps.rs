@@ -195,14 +195,19 @@ impl Gaps {
         } else {
             Wait::Application
         };
-        self.spent_ns[wait as usize] = took_ns;
+        // Once all is acknowledged, there is nothing left that a timer could send.
+        let seq = end.wrapping_sub(i64::from(segment.length));
+        let idle_since_ns = own.totals.last_advance_ns.filter(|_| by_timer && own.snd_una >= seq);
+        let idle_ns = idle_since_ns.map_or(0, |at_ns| (segment.t_ns - at_ns).clamp(0, took_ns));
+        self.spent_ns[Wait::Application as usize] = idle_ns;
+        self.spent_ns[wait as usize] = took_ns - if by_timer { idle_ns } else { 0 };
         if wait == Wait::Application && own.left_out() {
             self.left_out_ns = took_ns;
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         self.known.begin(own.snd_una);
         (self.high, self.spacing.from) = (end, end);
-        self.keep(segment, end.wrapping_sub(i64::from(segment.length)));
+        self.keep(segment, seq);
     }
 
     /// What the next is judged by.

@@ -244,7 +244,10 @@ impl Limits {
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
         let initial = INITIAL * full_segment(sender);
         let max_window = acks.totals().max_window;
-        let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0;
+        // One of which never half was in flight limited nothing either, as far as the sender's view is known here.
+        let seen = path.beside_sender() || path.halves.echoes > 0;
+        let used = !seen || 2 * path.gaps.most_in_flight() >= max_window.min(initial);
+        let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0 && used;
         let window_free = match path.gaps.window_known() {
             true if smaller => Limit::ReceiverWindow,
             true => Limit::CongestionWindow,

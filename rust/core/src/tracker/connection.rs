@@ -128,7 +128,8 @@ impl Connection {
 
     /// What its requests and responses came to, if it takes them one at a time.
     pub fn exchanges(&self) -> Option<Waits> {
-        self.exchanges.as_ref()?.waits()
+        let opened = self.senders.iter().any(|sender| sender.isn.is_some());
+        self.exchanges.as_ref()?.waits(opened.then_some(0))
     }
 
     /// Timeouts of a direction: spurious, genuine, inconclusive.

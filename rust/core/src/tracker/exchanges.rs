@@ -96,13 +96,19 @@ impl Exchanges {
         }
     }
 
-    /// None for fewer than three responses, or if the ends do not wait for each other.
-    pub fn waits(&self) -> Option<Waits> {
+    /// None for fewer than three responses, or if the ends do not wait for each other. `opener` is the direction of the SYN, if
+    /// one was seen: where the other end sends first, that is a greeting, and no request.
+    pub fn waits(&self, opener: Option<usize>) -> Option<Waits> {
         let follow = self.runs.saturating_sub(1);
         if self.runs < 2 * LEAST || f64::from(self.in_turn) < IN_TURN * f64::from(follow) {
             return None;
         }
-        let [response_ns, request_ns] = self.waits_ns;
+        let greeted = opener.is_some_and(|opener| opener != usize::from(self.first));
+        let [until_second_ns, until_first_ns] = self.waits_ns;
+        let (firsts, seconds) = (self.runs.div_ceil(2), follow.div_ceil(2));
+        let (requests, count) = if greeted { (seconds, firsts - 1) } else { (firsts, seconds) };
+        let (response_ns, request_ns) =
+            if greeted { (until_first_ns, until_second_ns) } else { (until_second_ns, until_first_ns) };
         // Half of them: every other run is of that end.
         let often = |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
         let held = [0, 1].map(|direction| match often(direction) {
@@ -112,9 +118,9 @@ impl Exchanges {
         let held_behind_full_ns =
             [0, 1].map(|direction| if often(direction) { self.behind_full_ns[direction] } else { 0 });
         Some(Waits {
-            count: follow.div_ceil(2),
-            requests: self.runs.div_ceil(2),
-            client: usize::from(self.first),
+            count,
+            requests,
+            client: usize::from(self.first) ^ usize::from(greeted),
             request_ns,
             response_ns,
             held,
@@ -164,7 +170,7 @@ mod tests {
             t_ns += 100;
             exchanges.send(1, t_ns, (exchanges.end, t_ns), (false, |_, _| true));
         }
-        exchanges.waits().expect("in turn").held
+        exchanges.waits(None).expect("in turn").held
     }
 
     #[test]
@@ -183,7 +189,7 @@ mod tests {
             exchanges.send(direction, t_ns, (exchanges.end, 20 + number as i64), FULL);
             exchanges.send(direction, t_ns + 5, (exchanges.end, 30 + number as i64), FULL);
         }
-        assert_eq!(exchanges.waits(), None);
+        assert_eq!(exchanges.waits(None), None);
         exchanges.send(1, 500, (exchanges.end, 90), FULL);
         // 10 after the first request, then 95 after each of four segments.
         let response_ns = 10 + 95 + 85;
@@ -196,7 +202,11 @@ mod tests {
             held: [(0, 0); 2],
             held_behind_full_ns: [0; 2],
         };
-        assert_eq!(exchanges.waits(), Some(waits));
+        assert_eq!(exchanges.waits(None), Some(waits));
+        assert_eq!(exchanges.waits(Some(0)), Some(waits));
+        // Who was called begins: what it sends first is a greeting, and each run of the other a request.
+        let greeted = Waits { count: 2, client: 1, request_ns: response_ns, response_ns: 190, ..waits };
+        assert_eq!(exchanges.waits(Some(1)), Some(greeted));
     }
 
     #[test]
@@ -206,6 +216,6 @@ mod tests {
             let ack = exchanges.end - i64::from(number % 3 == 0);
             exchanges.send(number % 2, number as i64, (ack, 20 + number as i64), FULL);
         }
-        assert_eq!(exchanges.waits(), None);
+        assert_eq!(exchanges.waits(None), None);
     }
 }

@@ -112,6 +112,7 @@ impl Tracker {
     /// As [`Tracker::finish`], with packed what is packed.
     pub fn conclude(mut self, issues: &mut Issues) -> (ConnectionStore, Option<Columns>) {
         self.correct();
+        arrivals::find_host_counters(&mut self.connections);
         path::find_shared(&mut self.connections);
         self.connections.each_remarkable(|connection| connection.report(issues));
         (self.connections, self.columns)

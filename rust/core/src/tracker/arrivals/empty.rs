@@ -73,6 +73,12 @@ impl Sender {
         if of_data && (several || burst) { runs.saturating_sub(lost).max(1) } else { 0 }
     }
 
+    /// All that were left out, before data and before segments without payload.
+    pub(super) fn identifications_left_out(&self) -> u64 {
+        let Some(books) = &self.books else { return 0 };
+        books.unseen()[0] + u64::try_from(books.left_out.packets()).unwrap_or(0)
+    }
+
     /// Whether identifications left out are those of packets of this direction.
     pub(in crate::tracker) fn numbers_alone(&self) -> bool {
         self.numbers_each_socket() && self.ids.counts()

@@ -102,9 +102,14 @@ impl Ids {
         self.misses <= self.hits.saturating_mul(2).saturating_add(16)
     }
 
+    /// Others take numbers of the same counter: what is left out says nothing.
+    pub(super) fn are_the_hosts(&mut self) {
+        self.misses = u16::MAX;
+    }
+
     /// The numbers count this direction's packets, each once.
     pub(super) fn counts(&self) -> bool {
-        self.hits >= ENOUGH && self.hits >= self.misses
+        self.hits >= ENOUGH && self.hits >= self.misses && self.misses < u16::MAX
     }
 
     /// Whether the packet just seen had exactly the number expected.

@@ -59,7 +59,7 @@ def sentences(
     sentences = []
     for place, group in enumerate(found):
         if place and _usual_opening(group):
-            sentences.append(Finding("", group.cost_s, group.kind))
+            sentences.append(Finding("", group.cost_s, group.kind, of_s=group.total_s))
             continue
         mine = {one.index for one in group.flows}
         if group.kind in RECOVERY:
@@ -67,7 +67,8 @@ def sentences(
             group = replace(group, flows=tuple(_beside_shown(one, shown) for one in group.flows))
         with_loss = (group.kind in OF_LOSS or (place == 0 and not about)) and not mine <= with_losses
         with_loss = with_loss and not (group.kind in FULL_LINK and mine <= of_their_own)
-        sentences.append(Finding(text(group, with_loss=with_loss), group.cost_s, group.kind, command))
+        said = text(group, with_loss=with_loss)
+        sentences.append(Finding(said, group.cost_s, group.kind, command, of_s=group.total_s))
         if with_loss:
             with_losses |= mine
     waiting = _standing(flows, found)

@@ -38,6 +38,8 @@ class Finding:
         Numbers of the chains behind it.
     bounds_s : tuple of float or None
         Between which the cost lies; None where it is measured.
+    of_s : float
+        Seconds that all connections took that it is about.
     """
 
     text: str
@@ -47,6 +49,7 @@ class Finding:
     evidence: tuple[tuple[str, int], ...] = ()
     chains: tuple[int, ...] = field(default=())
     bounds_s: tuple[float, float] | None = None
+    of_s: float = math.inf
 
     @property
     def between_s(self) -> tuple[float, float]:

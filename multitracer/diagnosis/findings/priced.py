@@ -160,7 +160,13 @@ def from_captures(
     if rate_bps is None and len(found) == 1:
         # No more is known of the only one than its bounds.
         priced = [Cost(one.high_s, one.low_s, one.high_s) for one in priced]
-    return _with(found, priced[: len(found)]), loss
+    within = [_within(cost, one.of_s) for cost, one in zip(priced, found, strict=False)]
+    return _with(found, within), loss
+
+
+def _within(cost: Cost, most_s: float) -> Cost:
+    """No more than all connections took that it is about: others ended no sooner without its cause."""
+    return Cost(min(cost.s, most_s), min(cost.low_s, most_s), min(cost.high_s, most_s))
 
 
 def _carried_on_s(m: Timeline, path: Offered) -> float:

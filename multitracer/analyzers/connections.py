@@ -127,10 +127,8 @@ def _describe(
         "unfinished": _unfinished(measurement, source, data),
         "rtt_ms": rtt,
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
-        # Copies that the network made are not the sender's; what is acknowledged passed, captured or not.
-        "throughput_bps": _rate_bps(
-            data, max(data["unique_bytes"] + data["duplicate_bytes"], data["acked_bytes"])
-        ),
+        # What is acknowledged passed, captured or not.
+        "throughput_bps": _rate_bps(data, max(data["data_bytes"], data["acked_bytes"])),
         "goodput_bps": _rate_bps(data, data["acked_bytes"]),
         "duplicate_acks": data["duplicate_acks"],
         # Where all arrives, all of them show; elsewhere those that an answer gives away.

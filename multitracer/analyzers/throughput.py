@@ -23,8 +23,8 @@ from multitracer.model.timeline import Connection, Timeline
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Measure each connection from its first data segment to its last ACK.
 
-    Throughput counts every payload byte that the sender put on the wire, goodput only bytes that the receiver
-    acknowledged, once. The lines are least-squares fits through *TcpRcv_data* and *RlpSnd_data*.
+    Throughput counts every payload byte that the sender put on the wire, without copies that the network made,
+    goodput only bytes that the receiver acknowledged, once. The lines are least-squares fits through *TcpRcv_data* and *RlpSnd_data*.
 
     References
     ----------
@@ -67,7 +67,7 @@ def _connections(
         if not carries:
             entry |= _elsewhere(m, connection)
         else:
-            entry |= _rates(m, start, end, put, taken)
+            entry |= _rates(m, start, end, _of_sender(put, connection, source), taken)
         entries.append(entry)
     return entries, _tcp_lines(m, connections, carrying)
 
@@ -77,7 +77,8 @@ def _rates(m: Timeline, start_ns: int, end_ns: int, sent_bytes: int, acked_bytes
     if end_ns > start_ns:
         seconds = (end_ns - start_ns) / 1e9
         found["data_s"] = round(seconds, 6)
-        found["throughput_bps"] = round(8 * sent_bytes / seconds, 3)
+        # What is acknowledged passed, captured or not.
+        found["throughput_bps"] = round(8 * max(sent_bytes, acked_bytes) / seconds, 3)
         found["goodput_bps"] = round(8 * acked_bytes / seconds, 3)
     return found
 
@@ -94,6 +95,13 @@ def _elsewhere(m: Timeline, connection: Connection) -> dict[str, Any]:
         return {}
     start_ns = reference_ns(m, source, data["first_data_ns"])
     return _rates(m, start_ns, start_ns + span_ns, data["data_bytes"], data["acked_bytes"])
+
+
+def _of_sender(put_bytes: int, connection: Connection, source: int | None) -> int:
+    """Bytes of segments without those that the network duplicated, which the capture's summary leaves out."""
+    summary = connection.summaries.get(source) if source is not None else None
+    data = (summary or {}).get(DIRECTIONS[connection.data_dir]) or {}
+    return int(min(put_bytes, data.get("data_bytes", put_bytes)))  # none in tables of a user's own
 
 
 def _tcp_lines(m: Timeline, connections: list[Connection], carrying: Flags) -> dict[int, FittedLine]:

@@ -129,9 +129,8 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         None => out.push_str("null"),
     }
     out.push_str(",\n      \"throughput_bps\": ");
-    // Copies that the network made are not the sender's; what is acknowledged passed, captured or not.
-    let passed = (data.unique_bytes() + sent.duplicate_bytes as i64).max(data.acked_bytes());
-    push_rate(out, data, passed as f64);
+    // What is acknowledged passed, captured or not.
+    push_rate(out, data, sent.data_bytes.max(data.acked_bytes().unsigned_abs()) as f64);
     out.push_str(",\n      \"goodput_bps\": ");
     push_rate(out, data, data.acked_bytes() as f64);
     for (key, count) in [

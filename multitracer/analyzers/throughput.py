@@ -23,8 +23,9 @@ from multitracer.model.timeline import Connection, Timeline
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Measure each connection from its first data segment to its last ACK.
 
-    Throughput counts every payload byte that the sender put on the wire, without copies that the network made,
-    goodput only bytes that the receiver acknowledged, once. The lines are least-squares fits through *TcpRcv_data* and *RlpSnd_data*.
+    Throughput counts every payload byte that the sender put on the wire, without copies that the network
+    made; goodput only bytes that the receiver acknowledged, once. The lines are least-squares fits through
+    *TcpRcv_data* and *RlpSnd_data*.
 
     References
     ----------

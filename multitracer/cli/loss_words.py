@@ -119,8 +119,8 @@ def timeouts_from(
     least = "at least " if missing and there and total else ""
     more = "; more may not show here" if missing and not there and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []
-    told = _timeouts(total, "" if there else " by inference", _of_each_verdict(counts) + parts)
-    return f"{least}{told}{more}"
+    text = _timeouts(total, "" if there else " by inference", _of_each_verdict(counts) + parts)
+    return f"{least}{text}{more}"
 
 
 def losses(connection: Object, both: Object | None = None) -> str:

@@ -104,12 +104,12 @@ impl Ids {
 
     /// Others take numbers of the same counter: what is left out says nothing.
     pub(super) fn are_the_hosts(&mut self) {
-        self.misses = u16::MAX;
+        (self.hits, self.misses) = (0, u16::MAX);
     }
 
     /// The numbers count this direction's packets, each once.
     pub(super) fn counts(&self) -> bool {
-        self.hits >= ENOUGH && self.hits >= self.misses && self.misses < u16::MAX
+        self.hits >= ENOUGH && self.hits >= self.misses
     }
 
     /// Whether the packet just seen had exactly the number expected.

@@ -282,13 +282,13 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
 fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
     let recovering = own.state != super::State::Open;
     let unit = full_segment(own);
+    let missing = is_missing(own, segment.t_ns);
     let Some(path) = &mut own.path else { return false };
     let now = Circumstances {
         una: own.snd_una,
         unit,
         recovering,
-        missing: segment.t_ns - path.gaps.last_ns >= SILENCE_NS
-            && own.sent.overlap(own.snd_una, path.gaps.high()) < path.gaps.high() - own.snd_una,
+        missing,
         books: own.books.as_deref(),
         sent: path.segments,
         ids: &own.ids,
@@ -300,6 +300,18 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
         path.trains.cut();
     }
     waited
+}
+
+/// Whether, after a pause as long as a timer, a part of what was sent and is not acknowledged never came by.
+#[inline(always)]
+fn is_missing(own: &Sender, t_ns: i64) -> bool {
+    #[cold]
+    #[inline(never)]
+    fn some_missing(own: &Sender) -> bool {
+        let high = own.path.as_ref().map_or(own.snd_una, |path| path.gaps.high());
+        own.sent.overlap(own.snd_una, high) < high - own.snd_una
+    }
+    own.path.as_ref().is_some_and(|path| t_ns - path.gaps.last_ns >= SILENCE_NS) && some_missing(own)
 }
 
 /// `edge` and `rtt_ns` are -1 where they are unknown.

@@ -220,7 +220,7 @@ impl Gaps {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
             let recovery_ns = self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
             // Packets that overtake each other leave no pause as long as a timer.
-            let brief = gap_ns < SILENCE_NS.max(2 * halves.base_ns());
+            let brief = gap_ns < SILENCE_NS.max(halves.base_ns().saturating_mul(2));
             if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }

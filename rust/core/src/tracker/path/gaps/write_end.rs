@@ -37,7 +37,7 @@ impl Gaps {
     /// Whether the end of a write may be missing: something is, and the pause is rare.
     #[inline(always)]
     pub(super) fn cut_off(&self, seq: i64, gap_ns: i64, halves: &Halves) -> bool {
-        seq > self.high && gap_ns > (2 * halves.base_ns()).max(self.usual_ns.saturating_mul(RARE))
+        seq > self.high && gap_ns > halves.base_ns().saturating_mul(2).max(self.usual_ns.saturating_mul(RARE))
     }
 
     /// Whether the first congestion window ended before the pause. However short its segments, ten of them fill it (RFC

@@ -125,7 +125,8 @@ def plot_command(m: Timeline, start: float | None, end: float | None, kind: str 
     str
         A command that a shell can run; empty where a source was standard input, which cannot be read again.
     """
-    paths = [source.path for source in m.sources]
+    # A file may hold several sources, as one of a monitor holds frames and packets.
+    paths = list(dict.fromkeys(source.path for source in m.sources))
     if "-" in paths:
         return ""
     folders = {os.path.dirname(path) for path in paths}

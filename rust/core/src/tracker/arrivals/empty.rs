@@ -16,6 +16,9 @@ const BURST: u64 = 4;
 const AGAIN: u64 = 4;
 /// Runs before data that a timer may have sent again, before they are too many for losses that nothing else shows.
 const TIMED: u64 = 5;
+/// A queue refuses no more of one attempt than a long segment is divided into (64 KB), and few attempts fail in turn: with more
+/// numbers in each run, the counter is the host's.
+const LONG: u64 = 100;
 /// With so much more data than the other direction, few ACKs take numbers.
 const ACKED: u64 = 8;
 
@@ -49,7 +52,7 @@ impl Sender {
     /// Linux do, whose packets start with a TTL of 64: other stacks number all packets of the host, or none.
     pub fn unseen(&self) -> Option<[u64; 2]> {
         let books = self.books.as_ref().filter(|_| self.numbers_alone())?;
-        Some(books.unseen())
+        Some(books.unseen()).filter(|[unseen, runs]| *unseen <= runs.saturating_mul(LONG))
     }
 
     /// Segments that the sender's own queue refused, at least, by the identifications left out; 0 where they show none.

@@ -12,6 +12,7 @@ from multitracer.model import quantities
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.rtt import (
+    base_at_most,
     beside_sender,
     outside_recovery,
     path_rtt,
@@ -179,7 +180,7 @@ def rtt_cell(found: Object) -> str:
         return ""
     middle = duration(usual.ms / 1e3)
     # A column has no room for "base at most".
-    least = "at most" if usual.least_name.endswith("at most") else usual.least_name
+    least = "at most" if base_at_most(found) else usual.least_name
     return f"{least} {middle}" if usual.of == "least" else middle
 
 

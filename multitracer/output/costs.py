@@ -80,14 +80,15 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     priced = [sentence for sentence in said if is_said(sentence)]
     if len(priced) < 2:
         return f"{text}."
-    together_s = min(sum(sentence["cost_s"] for sentence in priced), loss["s"])
-    bounds = [sentence["cost_bounds_s"] for sentence in priced]
-    low_s = min(sum(low for low, _ in bounds), together_s)
-    high_s = max(min(sum(high for _, high in bounds), loss["bounds_s"][1]), together_s)
-    if any(is_bound(*low_cost_high(sentence)) for sentence in priced):
+    each = [low_cost_high(sentence) for sentence in priced]
+    lows, middles, highs = zip(*each, strict=True)
+    together_s = min(sum(middles), loss["s"])
+    low_s = min(sum(lows), together_s)
+    high_s = max(min(sum(highs), loss["bounds_s"][1]), together_s)
+    if any(is_bound(*one) for one in each):
         # Where one may have been nothing, nothing between the bounds is likelier for all.
-        least = "" if low_s < SAID_S else f"{duration(low_s)} to "
-        sooner = f"{least or 'at most '}{duration(high_s)}"
+        least = "at most" if low_s < SAID_S else f"{duration(low_s)} to"
+        sooner = f"{least} {duration(high_s)}"
     else:
         sooner = cost_words(low_s, together_s, high_s)
     return f"{text}; without all of these, {sooner} sooner."

@@ -93,9 +93,7 @@ impl Sender {
         reordering.by_sack += 1;
         reordering.extent = reordering.extent.max(extent);
     }
-}
 
-impl Sender {
     /// The smallest RTT that the sender knows; 0 if it knows none. With timestamps it has measured one by the answer to its SYN,
     /// also where all was sent again (RFC 7323 section 4.1); how long that was does not show here.
     #[inline]

@@ -44,6 +44,11 @@ impl LeftOut {
     pub(super) fn packets(&self) -> i64 {
         self.packets
     }
+
+    /// Whether they were lost, with so many more: where the network reorders, what is left out may yet come.
+    fn are_lost_with(&self, more: i64) -> bool {
+        self.packets + more > REORDERED * self.overtaken
+    }
 }
 
 impl Sender {
@@ -68,12 +73,16 @@ impl Sender {
         let timed = self.books.as_ref().map(|books| books.unsettled.timed());
         let [timed, timed_runs] = timed.filter(|[_, runs]| *runs < TIMED).unwrap_or_default();
         let (at_once, runs_at_once) = (unseen.saturating_sub(timed), runs.saturating_sub(timed_runs));
-        let counts = self.arrival_counts();
-        let lost = counts.upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0));
+        let lost = self.lost_by_gaps();
         let of_data = peer.totals.data_segments.saturating_mul(ACKED) <= data;
         let several = runs_at_once >= RUNS && at_once > lost.saturating_mul(AGAIN) + RUNS;
         let burst = lost == 0 && at_once >= BURST;
         if of_data && (several || burst) { runs.saturating_sub(lost).max(1) } else { 0 }
+    }
+
+    /// Segments whose loss does not rest on identifications alone: they filled gaps later, or left some in the sequence numbers.
+    pub(super) fn lost_by_gaps(&self) -> u64 {
+        self.arrival_counts().upstream.max(u64::try_from(self.ids.holes()).unwrap_or(0))
     }
 
     /// All that were left out, before data and before segments without payload.
@@ -118,8 +127,7 @@ impl Sender {
             left_out.steps += 1;
             left_out.acked_bytes = left_out.acked_bytes.saturating_add(acked_bytes);
         }
-        // Where the network reorders, what is left out may yet come.
-        left_out.packets > REORDERED * left_out.overtaken
+        left_out.are_lost_with(0)
     }
 
     /// Whether ACKs were lost right before a segment whose identification is not the next.
@@ -127,7 +135,7 @@ impl Sender {
     pub(in crate::tracker) fn skips_acks(&self, step: Step) -> bool {
         let Step::Ahead(packets) = step else { return false };
         let books = self.books.as_ref().filter(|_| self.is_quiet_by_ids());
-        books.is_some_and(|books| books.left_out.packets + packets > REORDERED * books.left_out.overtaken)
+        books.is_some_and(|books| books.left_out.are_lost_with(packets))
     }
 
     /// Nothing of it is to be acknowledged, and its identifications count what it sends.

@@ -58,10 +58,9 @@ pub(in crate::tracker) fn find_host_counters(connections: &mut ConnectionStore) 
 
 fn numbered(number: usize, direction: usize, connection: &Connection) -> Numbered {
     let sender = connection.senders_at(direction);
-    // Where much of it filled gaps later, or left gaps in the sequence numbers, the numbers are those of what was lost.
-    let lost = sender.arrival_counts().upstream.max(u64::try_from(sender.ids.holes()).unwrap_or(0));
     let numbers = if sender.numbers_alone() { sender.identifications_left_out() } else { 0 };
-    let left_out = if 2 * lost < numbers { numbers } else { 0 };
+    // Where gaps show much of it, the numbers are those of what was lost.
+    let left_out = if 2 * sender.lost_by_gaps() < numbers { numbers } else { 0 };
     Numbered {
         number,
         direction,

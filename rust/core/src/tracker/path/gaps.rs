@@ -200,7 +200,7 @@ impl Gaps {
         let idle_since_ns = own.totals.last_advance_ns.filter(|_| by_timer && own.snd_una >= seq);
         let idle_ns = idle_since_ns.map_or(0, |at_ns| (segment.t_ns - at_ns).clamp(0, took_ns));
         self.spent_ns[Wait::Application as usize] = idle_ns;
-        self.spent_ns[wait as usize] = took_ns - if by_timer { idle_ns } else { 0 };
+        self.spent_ns[wait as usize] = took_ns - idle_ns;
         if wait == Wait::Application && own.left_out() {
             self.left_out_ns = took_ns;
         }

@@ -185,7 +185,6 @@ impl Limits {
             self.writes_bytes_per_s = Some(kept.bytes_per_s);
             self.behind_ns = kept.behind_ns as f64;
         }
-        let by_clock = kept.is_some();
         let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
         let Spent { network_ns, rest_ns, late_ns, lost, .. } = spent;
         let (window_ns, before_loss_ns) =
@@ -245,8 +244,7 @@ impl Limits {
         let initial = INITIAL * full_segment(sender);
         let max_window = acks.totals().max_window;
         // One of which never half was in flight limited nothing either, as far as the sender's view is known here.
-        let seen = path.beside_sender() || path.halves.echoes > 0;
-        let used = !seen || 2 * path.gaps.most_in_flight() >= max_window.min(initial);
+        let used = !path.knows_flight() || 2 * path.gaps.most_in_flight() >= max_window.min(initial);
         let smaller = max_window > 0 && max_window <= initial && sender.totals().duplicate_bytes == 0 && used;
         let window_free = match path.gaps.window_known() {
             true if smaller => Limit::ReceiverWindow,
@@ -309,16 +307,14 @@ impl Limits {
         let unknown_ns = at(Wait::Unknown);
         let needed_ns =
             if most_ns.is_finite() && most_ns >= CARRIED * span_ns as f64 { most_ns } else { 0.0 };
-        let by_link_ns = (unknown_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, unknown_ns);
+        let spare_ns = (span_ns as f64 - needed_ns).max(0.0);
+        let by_link_ns = (unknown_ns - spare_ns).clamp(0.0, unknown_ns);
         add(Limit::Unknown, unknown_ns - by_link_ns);
         add(Limit::Bandwidth, by_link_ns);
         // Nor did the application make it wait while its own queue, which refuses what is more, needed the time for what it sent.
         let written_ns = self.ns[Limit::Application as usize];
-        let refuses = sender.refused_by_numbers(acks) > 0 && !by_clock;
-        let queued_ns = match refuses && full > 0.0 {
-            true => (written_ns - (span_ns as f64 - needed_ns).max(0.0)).clamp(0.0, written_ns),
-            false => 0.0,
-        };
+        let refuses = full > 0.0 && self.writes_bytes_per_s.is_none() && sender.refused_by_numbers(acks) > 0;
+        let queued_ns = if refuses { (written_ns - spare_ns).clamp(0.0, written_ns) } else { 0.0 };
         self.ns[Limit::Application as usize] -= queued_ns;
         self.ns[Limit::Bandwidth as usize] += queued_ns;
         self.full_ns = self.full_ns.map(|full_ns| full_ns + by_link_ns + queued_ns);

@@ -182,11 +182,15 @@ impl Path {
         1.0 + headers * on_wire.max(f64::from(self.segments)) / payload
     }
 
+    /// Whether what was in flight at the sender is known here. Away from it, only echoed timestamps tell.
+    fn knows_flight(&self) -> bool {
+        self.beside_sender() || self.halves.echoes > 0
+    }
+
     /// Whether less than the `initial` congestion window was in flight all the time, though so much was `sent` that any that
-    /// had been full would have grown beyond that. Away from the sender, only echoed timestamps tell.
+    /// had been full would have grown beyond that.
     fn never_filled(&self, initial: i64, sent: f64) -> bool {
-        let told = self.beside_sender() || self.halves.echoes > 0;
-        told && self.gaps.most_in_flight() < initial && sent >= GROWN * initial as f64
+        self.knows_flight() && self.gaps.most_in_flight() < initial && sent >= GROWN * initial as f64
     }
 
     /// Whether others brought data between the same hosts at the same time.

@@ -10,6 +10,7 @@ from support_samples import SAMPLES, Run
 
 import multitracer as mt
 from multitracer.api.selection import select
+from multitracer.cli.main import main
 from multitracer.model.errors import NothingToRead, UsageError
 
 
@@ -44,3 +45,25 @@ def test_the_options(run: Run) -> None:
     refused = run("events", path, "--filter", "src port 5001")
     assert refused.returncode == 2
     assert "a connection has both directions" in refused.stderr
+
+
+def test_a_connection_by_its_number(shared: Path) -> None:
+    whole = mt.read(shared / "everyday" / "router-flows" / "rcv.pcap.gz")
+    for chosen in ([5], [0, 5], [2, 4, 5]):
+        some = select(whole, chosen)
+        assert [some.connection(index).index for index in chosen] == chosen
+        with pytest.raises(KeyError):
+            some.connection(1)
+
+
+@pytest.mark.parametrize("name", ["router-flows", "qdisc-flows"])
+@pytest.mark.parametrize("point", ["snd", "mid", "rcv"])
+def test_each_connection_alone_has_an_answer(
+    name: str, point: str, shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = shared / "everyday" / name / f"{point}.pcap.gz"
+    for index in range(len(mt.read(capture, detail="summary").connections)):
+        for command in (["analyze"], ["analyze", "--json"], ["explain", "--at", "1"]):
+            done = main([*command[:1], str(capture), *command[1:], "--conn", str(index)])
+            assert done == 0, capsys.readouterr().err
+            capsys.readouterr()

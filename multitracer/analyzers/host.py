@@ -118,14 +118,14 @@ def _point(m: Timeline, directions: Mapping[int, tuple[int, int]]) -> str | None
     def carried(conn: int) -> int:
         summaries = [
             one[direction]
-            for one in m.connections[conn].summaries.values()
+            for one in m.connection(conn).summaries.values()
             for direction in ("forward", "reverse")
         ]
         return max((int(one["data_bytes"]) for one in summaries), default=0)
 
     conn = max((conn for conn, _ in directions.values()), key=carried)
     sending = {sends for other, sends in directions.values() if other == conn}
-    return None if len(sending) > 1 else "snd" if m.connections[conn].data_dir in sending else "rcv"
+    return None if len(sending) > 1 else "snd" if m.connection(conn).data_dir in sending else "rcv"
 
 
 def _outgoing(segments: Table, directions: Mapping[int, tuple[int, int]]) -> Array:

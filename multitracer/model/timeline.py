@@ -247,6 +247,27 @@ class Timeline:
         grades = [clock.grade for clock in self.clocks if self.sources[clock.source].layer == "link"]
         return bool(grades) and all(grade == "unjoined" for grade in grades)
 
+    def connection(self, index: int) -> Connection:
+        """A connection by its number, which is not its place where some were chosen.
+
+        Parameters
+        ----------
+        index : int
+
+        Raises
+        ------
+        KeyError
+            It is none of those that were read.
+        """
+        first = self.connections[0].index if len(self.connections) else 0
+        at = index - first
+        if 0 <= at < len(self.connections) and self.connections[at].index == index:
+            return self.connections[at]
+        for one in self.connections:
+            if one.index == index:
+                return one
+        raise KeyError(index)
+
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log leaves out; RLP where no log names it."""
         from multitracer.model.linktype import RLP

@@ -107,7 +107,7 @@ def _first_capture(m: Timeline) -> int:
 def _moment(m: Timeline, rows: Table, conn: int, at_s: float) -> tuple[int, bool]:
     """The segment that a time is about, and whether it ended a stall."""
     t_ns = m.nanoseconds(at_s)
-    connection = next(one for one in m.connections if one.index == conn)
+    connection = m.connection(conn)
     mine = (rows["conn"] == conn) & (rows["dir"] == connection.data_dir) & (rows["length"] > 0)
     data = np.flatnonzero(mine)
     if not len(data):

@@ -39,7 +39,7 @@ class Explainer:
         self.end = self.seq + int(rows["length"][row])
         self.dir = int(rows["dir"][row])
         index = int(rows["conn"][row])
-        self.connection: Connection = next(one for one in self.m.connections if one.index == index)
+        self.connection: Connection = self.m.connection(index)
         self.fates: Fates | None = fates(self.m, self.connection, self.dir != self.connection.data_dir)
 
     def explain(self, stall: bool = False) -> Explanation:

@@ -84,7 +84,7 @@ def _calls(m: Timeline, calls: Table, one: Mapping[str, int], kind: str) -> tupl
     rows = calls.where(own & (calls["kind"] == calls.code("kind", kind)))
     begun = any(
         bool(summary[("forward", "reverse")[one["dir"]]]["syn"])
-        for summary in m.connections[one["conn"]].summaries.values()
+        for summary in m.connection(one["conn"]).summaries.values()
     )
     if not begun or not len(rows) or one["seq"] <= 0:
         return None

@@ -109,7 +109,8 @@ def went_on(m: Timeline, entry: Object, rate: float, *, behind: bool) -> list[tu
     list of (int, int, int)
         Start, end and that time in nanoseconds, of those that show it.
     """
-    connection, round_ns = m.connections[entry["index"]], round(base_rtt_s(entry) * 1e9)
+    connection = m.connection(entry["index"])
+    round_ns = round(base_rtt_s(entry) * 1e9)
     found = []
     for one in entry.get("standstills") or ():
         before = bool(one["upstream"])

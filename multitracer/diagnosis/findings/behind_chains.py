@@ -374,7 +374,7 @@ def _waits(m: Timeline, chains: Chains, every: Chains, *, counted: bool = True) 
 
 def _samples_before(m: Timeline, conn: int, times_s: Sequence[float]) -> Array:
     """RTT samples of a connection that its sender had by each time (Karn's rule)."""
-    connection = next(one for one in m.connections if one.index == conn)
+    connection = m.connection(conn)
     acks = valid_acks(m, connection, near_sender(m))
     sampled_s = (acks["t_ns"][acks["rtt_ns"] > 0] - m.t0_ns) / 1e9
     return np.searchsorted(sampled_s, np.array(times_s))

@@ -61,7 +61,7 @@ def begun(m: Timeline, conn: int, direction: int) -> bool:
         Connection, and 0 for its forward direction, 1 for the other.
     """
     name = ("forward", "reverse")[direction]
-    return any(bool(one[name]["syn"]) for one in m.connections[conn].summaries.values())
+    return any(bool(one[name]["syn"]) for one in m.connection(conn).summaries.values())
 
 
 def joined_calls(calls: Table, directions: Mapping[int, tuple[int, int]]) -> Table:

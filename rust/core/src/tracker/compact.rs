@@ -7,6 +7,7 @@ mod numbers;
 
 use super::arrivals::Books;
 use super::connection::Connection;
+use super::damaged::Damaged;
 use super::fields::{Fields, MaybeTime, Time, Walk, walk_answers, walk_over};
 use super::flow::Endpoint;
 use super::history::History;
@@ -152,7 +153,8 @@ impl Fields for Sender {
             history: _, // in `Beside`
             newreno: _, // in `Beside`
             ids,
-            books: _, // in `Beside`
+            books: _,   // in `Beside`
+            damaged: _, // in `Beside`
             ttl,
             first_left_out,
             closures,
@@ -190,6 +192,7 @@ struct Beside {
     history: Option<Box<History>>,
     newreno: Option<Box<NewReno>>,
     books: Option<Box<Books>>,
+    damaged: Option<Box<Damaged>>,
 }
 
 impl Beside {
@@ -200,6 +203,7 @@ impl Beside {
             history: sender.history.take(),
             newreno: sender.newreno.take(),
             books: sender.books.take(),
+            damaged: sender.damaged.take(),
         }
     }
 
@@ -209,6 +213,7 @@ impl Beside {
         sender.history = self.history;
         sender.newreno = self.newreno;
         sender.books = self.books;
+        sender.damaged = self.damaged;
     }
 }
 
@@ -244,6 +249,7 @@ impl Packed {
             sender.history.is_some()
                 || sender.newreno.is_some()
                 || sender.books.is_some()
+                || sender.damaged.is_some()
                 || !sender.timeouts.is_empty()
                 || sender.retransmissions.len() > 0
         };

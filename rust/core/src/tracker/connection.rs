@@ -9,7 +9,7 @@ use super::sender::Sender;
 use super::sending::CONTROL;
 use super::sequence::Unwrapper;
 use super::timeout::Verdict;
-use crate::segment::{Checksum, Segment, flags};
+use crate::segment::{Segment, flags};
 
 /// Flags that mean more than "go on"; most segments have only ACK of them.
 const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE;
@@ -171,11 +171,14 @@ impl Connection {
         } else {
             self.first_ns = self.first_ns.min(segment.t_ns);
         }
+        if has(flags::ACK) && self.senders[1 - direction].damaged.is_some() {
+            self.take_back_damaged(segment.ack, 1 - direction);
+        }
         let [first, second] = &mut self.senders;
         let (own, peer) = if direction == 0 { (first, second) } else { (second, first) };
         let syn = has(flags::SYN);
         own.totals.segments += 1;
-        let corrupted = is_corrupted(own, segment);
+        let corrupted = own.is_damaged(segment);
         if syn && !corrupted {
             learn_options(own, peer, segment);
         }
@@ -239,24 +242,6 @@ impl Connection {
             sack_high: if TABLE { sack_high(peer, segment, ack) } else { -1 },
         }
     }
-}
-
-/// Whether a segment was damaged on its way: its checksum is wrong while others of its sender were right.
-/// (Where all are wrong, the network card was to fill them in.) The receiver discards it, so it moves no state.
-#[inline(always)]
-fn is_corrupted(own: &mut Sender, segment: &Segment) -> bool {
-    match segment.checksum {
-        Checksum::Good => own.totals.good_checksums += 1,
-        Checksum::Bad => {
-            own.totals.bad_checksums += 1;
-            if own.totals.good_checksums > 0 {
-                own.totals.corrupted += 1;
-                return true;
-            }
-        }
-        Checksum::Unverified => {}
-    }
-    false
 }
 
 #[cold]

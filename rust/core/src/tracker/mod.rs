@@ -10,6 +10,7 @@ mod columns;
 mod compact;
 mod connection;
 mod connection_store;
+mod damaged;
 mod episode;
 mod exchanges;
 mod fields;

@@ -2,6 +2,7 @@
 
 use super::arrivals::{Arrival, ArrivalCounts, Books, Ids};
 use super::closures::Closures;
+use super::damaged::Damaged;
 use super::episode::{Episode, Findings};
 use super::history::{Cap, History};
 use super::interval::IntervalSet;
@@ -91,6 +92,8 @@ pub struct Sender {
     pub(super) probe_high: i64,
     pub(super) timeouts: Vec<Timeout>,
     pub(super) retransmissions: Repetitions,
+    /// Segments whose checksum is wrong, if there were any.
+    pub(super) damaged: Option<Box<Damaged>>,
 }
 
 impl Sender {

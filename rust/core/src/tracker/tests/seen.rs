@@ -65,3 +65,23 @@ fn without_a_handshake_the_first_byte_seen_is_number_one() {
     assert_eq!(connections[0].senders[0].acked_bytes(), 2000);
     assert!(issues.iter().any(|(code, _)| code == "missing-handshake"));
 }
+
+#[test]
+fn a_wrong_checksum_that_is_acknowledged_was_right_on_the_wire() {
+    let mut talk = Talk::new(7);
+    talk.handshake(false);
+    let seq = warm_up(&mut talk);
+    for (t_ms, at) in [(3000, seq), (3001, seq + 1000)] {
+        let mut wrong = talk.blank(t_ms, true);
+        (wrong.seq, wrong.length) = (7u32.wrapping_add(at as u32), 1000);
+        wrong.checksum = Checksum::Bad;
+        talk.tracker.segment(&wrong);
+        talk.ack(t_ms + 100, at + 1000, &[]);
+    }
+    let mut issues = Issues::default();
+    let (connections, _) = talk.tracker.finish(&mut issues);
+    let sender = &connections[0].senders[0];
+    assert_eq!((sender.totals().corrupted, sender.totals().bad_checksums), (0, 2));
+    assert_eq!((sender.unseen_bytes(), sender.unique_bytes()), (0, seq + 2000 - 1));
+    assert_eq!(sender.totals().retransmissions, [0; 8]);
+}

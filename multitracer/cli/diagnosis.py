@@ -37,7 +37,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
     if any(map(is_said, said[:SHORT])) and contract.get("loss"):
         from rich.text import Text
 
-        line = f"[cost]: {definition(contract['loss'], said[:SHORT])}"
+        line = f"[cost]: {definition(contract, said[:SHORT])}"
         console.print(_hanging("", Text(line, "dim")))
 
 

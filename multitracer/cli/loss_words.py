@@ -42,11 +42,17 @@ def retransmitted(connection: Object) -> str:
     found = causes(counts, seen=known_point(connection) == "snd")
     least = "at least " if counts["total"] and some_missing(connection) else ""
     more = f"; {may_be_again(possible)}" if possible else ""
-    return f"{least}{found}{_unseen(counts)}{more}"
+    return f"{least}{found}{unseen_words(counts)}{more}"
 
 
-def _unseen(counts: Object) -> str:
-    """Retransmissions that were lost before the capture in their turn, or came by in order, like new data."""
+def unseen_words(counts: Object) -> str:
+    """Retransmissions that were lost before the capture in their turn, or came by in order, like new data.
+
+    Parameters
+    ----------
+    counts : mapping
+        ``retransmissions`` of an entry, or of all (docs/json.md).
+    """
     unseen = counts.get("unseen", 0)
     if not unseen:
         return ""

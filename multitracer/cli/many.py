@@ -59,7 +59,8 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     line(
         console,
         "Retransmitted",
-        f"{least}{loss_words.causes(summary['retransmissions'], seen=seen)}{repeating}",
+        f"{least}{loss_words.causes(summary['retransmissions'], seen=seen)}{repeating}"
+        f"{loss_words.unseen_words(summary['retransmissions'])}",
     )
     timeouts = loss_words.timeouts_from(
         summary["timeouts"], summary["retransmissions"], points, missing=missing, possible=possible
@@ -94,7 +95,7 @@ def _held(limits: Mapping[str, Mapping[str, int]]) -> str:
 
 def _table(console: Console, found: Sequence[Object], places: Sequence[int], title: str, of: int) -> None:
     """One line a connection: columns of zeros only are left out, long addresses cut if there is no room."""
-    repeating = any(found[place]["retransmissions"]["total"] for place in places)
+    repeating = any(_again(found[place]) for place in places)
     timeouts = any(found[place]["timeouts"]["total"] for place in places)
     counts = [*(["#retr."] if repeating else []), *(["#RTOs"] if timeouts else [])]
     rows = []
@@ -104,7 +105,7 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
             f"{one['index']:,}",
             words.ends(one),
             words.size(one["bytes"]["unique"]),
-            *([f"{one['retransmissions']['total']:,}"] if repeating else []),
+            *([f"{_again(one):,}"] if repeating else []),
             *([f"{one['timeouts']['total']:,}"] if timeouts else []),
             words.rtt_cell(one),
             "" if one["goodput_bps"] is None else words.rate(one["goodput_bps"]).partition(" (")[0],
@@ -133,7 +134,7 @@ def _table(console: Console, found: Sequence[Object], places: Sequence[int], tit
         shown.add_row(*row)
     console.print(shown)
     listed = [found[place] for place in places]
-    for note in filter(None, (_rtt_note(listed), _goodput_note(listed))):
+    for note in filter(None, (_again_note(listed), _rtt_note(listed), _goodput_note(listed))):
         console.print(Text(note, "dim"))
     if of > len(places):
         console.print(Text(f"... and {of - len(places):,} more", "dim"))
@@ -144,6 +145,22 @@ def _left(console: Console, headings: Sequence[str], rows: Sequence[tuple[str, .
     columns = zip([one.lstrip("#=") for one in headings], *rows, strict=True)
     wide = [max(len(cell) for cell in column) for column in columns]
     return console.width - sum(wide) + wide[1] - GAP * len(wide)
+
+
+def _again(one: Object) -> int:
+    """Retransmissions of a connection: those that passed, and those that identifications count beside them."""
+    counts = one["retransmissions"]
+    return int(counts["total"] + counts["unseen"])
+
+
+def _again_note(listed: Sequence[Object]) -> str:
+    """What the retransmissions of a table may lack; empty if nothing."""
+    more = [int((one.get("losses") or {}).get("possible") or 0) for one in listed]
+    number = sum(possible > 0 for possible in more)
+    if not number:
+        return ""
+    of = words.count(number, "connection")
+    return f"retr.: of {of} up to {words.count(max(more), 'segment')} in order may be retransmissions, too"
 
 
 def _rtt_note(listed: Sequence[Object]) -> str:

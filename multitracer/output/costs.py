@@ -63,20 +63,23 @@ def low_cost_high(sentence: Mapping[str, Any]) -> tuple[float, float, float]:
     return low_s, sentence["cost_s"], high_s
 
 
-def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> str:
+def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> str:
     """What a cost is; of several, what all of them come to, with its bounds if these are wide.
 
     What no sentence has a cost for, such as the handshake and slow start, is not part of it.
 
     Parameters
     ----------
-    loss : mapping
-        ``loss`` of the JSON object (docs/json.md).
+    contract : mapping
+        The JSON object (docs/json.md).
     said : sequence of mapping
         The sentences whose costs are printed.
     """
-    took = duration(loss["transfer_s"])
-    text = f"how much sooner the transfer of {took} would have ended without the cause and what followed it"
+    loss = contract["loss"]
+    transfer, sooner_at = f"the transfer of {duration(loss['transfer_s'])}", "ended"
+    if _was_cut_short(contract["connections"]):
+        transfer, sooner_at = f"{transfer}, which a RST cut short,", "come as far"
+    text = f"how much sooner {transfer} would have {sooner_at} without the cause and what followed it"
     priced = [sentence for sentence in said if is_said(sentence)]
     if len(priced) < 2:
         return f"{text}."
@@ -92,6 +95,14 @@ def definition(loss: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> st
     else:
         sooner = cost_words(low_s, together_s, high_s)
     return f"{text}; without all of these, {sooner} sooner."
+
+
+def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the only connection was reset before all was acknowledged."""
+    if len(connections) != 1:
+        return False
+    (only,) = connections
+    return only["closed"] == "reset" and only["bytes"]["acked"] < only["bytes"]["unique"]
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

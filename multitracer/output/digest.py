@@ -46,7 +46,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     return {
         "connections": len(connections),
         "bytes": _sums(connections, "bytes", ("sent", "unique", "duplicate", "acked")),
-        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:])),
+        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:], "unseen")),
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
         "without_handshake": sum(

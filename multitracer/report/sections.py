@@ -57,7 +57,7 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
     )
     note = tag(
         "p",
-        micro(f"Cost: {definition(contract['loss'], contract['diagnosis'])} ")
+        micro(f"Cost: {definition(contract, contract['diagnosis'])} ")
         if priced and contract.get("loss")
         else "",
         "Click a line to see it in the figure. "

@@ -29,6 +29,8 @@ pub struct Digest {
     pub repeating: u64,
     /// Segments in order that may be retransmissions.
     pub possible: u64,
+    /// Retransmissions that identifications count and that did not pass as such.
+    pub unseen: u64,
     /// Those that carried data, by the limit that held their sender for longest: how many, and bytes sent at least once.
     pub limits: [[u64; 2]; Limit::COUNT],
     /// The worst of them: most timeouts, then most segments sent again.
@@ -80,6 +82,7 @@ impl Digest {
             without_handshake,
             repeating,
             possible,
+            unseen,
             limits,
             worst: _,
             largest: _,
@@ -95,6 +98,7 @@ impl Digest {
         self.without_handshake += without_handshake;
         self.repeating += repeating;
         self.possible += possible;
+        self.unseen += unseen;
     }
 
     /// Its timeouts, segments sent again, and bytes sent at least once.
@@ -112,6 +116,7 @@ impl Digest {
         self.closed[Closed::of(connection) as usize] += 1;
         self.without_handshake += u64::from(connection.misses_handshake());
         self.possible += summary::possible(connection, direction);
+        self.unseen += summary::never_passed(connection, direction);
         let again = retransmissions(&again_by_cause);
         if sent.data_bytes > 0 {
             let limit =

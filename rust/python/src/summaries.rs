@@ -147,6 +147,7 @@ impl Summaries {
         d.set_item("bytes", counts(py, &["sent", "unique", "duplicate", "acked"], &found.bytes)?)?;
         let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
         causes.set_item("total", retransmissions(&found.retransmissions))?;
+        causes.set_item("unseen", found.unseen)?;
         d.set_item("retransmissions", causes)?;
         d.set_item("timeouts", timeout_counts(py, &found.timeouts)?)?;
         d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;

@@ -15,6 +15,8 @@ const PATIENCE: u16 = 64;
 const ENOUGH: u16 = 3;
 /// Payload of a packet where no SYN tells.
 const USUAL_BYTES: u32 = 1460;
+/// What timestamps take of each (RFC 7323 appendix A).
+const TIMESTAMP_BYTES: u32 = 12;
 
 /// What the direction has shown of its numbers, and the next that is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +59,9 @@ impl Ids {
     /// Whether the next packet, if nothing is lost or out of order, has this number; it is taken then.
     #[inline(always)]
     pub(in crate::tracker) fn goes_on(&mut self, segment: &Segment) -> bool {
-        if segment.ip_id != self.next as u16 || segment.length > self.limit() {
+        if segment.ip_id != self.next as u16
+            || segment.length > self.limit(segment.options.timestamps.is_some())
+        {
             return false;
         }
         self.next += 1;
@@ -65,9 +69,14 @@ impl Ids {
         true
     }
 
+    /// Payload that one packet may have: an MSS that was agreed counts the options that come with data (RFC 6691 section 2).
     #[inline(always)]
-    fn limit(&self) -> u32 {
-        if self.whole == 0 { USUAL_BYTES } else { self.whole }
+    fn limit(&self, timestamps: bool) -> u32 {
+        match self.whole {
+            0 => USUAL_BYTES,
+            whole if timestamps && whole > TIMESTAMP_BYTES => whole - TIMESTAMP_BYTES,
+            whole => whole,
+        }
     }
 
     /// Packets that a segment takes.
@@ -77,7 +86,7 @@ impl Ids {
 
     /// Packets that so many bytes take.
     pub(in crate::tracker) fn packets_of(&self, bytes: i64, timestamps: bool) -> i64 {
-        if bytes <= i64::from(self.limit()) {
+        if bytes <= i64::from(self.limit(timestamps)) {
             return 1;
         }
         let payload = self.payload(timestamps);
@@ -86,8 +95,8 @@ impl Ids {
 
     /// Payload of a full packet.
     pub(super) fn payload(&self, timestamps: bool) -> i64 {
-        let limit = i64::from(self.limit());
-        if timestamps && limit > 12 { limit - 12 } else { limit }
+        let (whole, options) = (i64::from(self.limit(false)), i64::from(TIMESTAMP_BYTES));
+        if timestamps && whole > options { whole - options } else { whole }
     }
 
     /// Whether nothing is to be learned from the numbers. One hit may be the first packet's, whose number was not

@@ -203,6 +203,9 @@ impl Gaps {
         self.spent_ns[wait as usize] = took_ns - idle_ns;
         if wait == Wait::Application && own.left_out() {
             self.left_out_ns = took_ns;
+            if took_ns >= SILENCE_NS {
+                self.left_out_timed_ns = took_ns;
+            }
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         self.known.begin(own.snd_una);

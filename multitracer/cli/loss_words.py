@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from multitracer.cli.words import Object, count
+from multitracer.diagnosis.field.entries import flow
 from multitracer.model.quantities import RETRANSMISSION_WORDS
 from multitracer.output.losses import (
     loss_bounds,
@@ -142,7 +143,10 @@ def losses(connection: Object, both: Object | None = None) -> str:
     bounds, arrived = loss_bounds(connection), connection.get("arrivals") or {}
     needless = connection.get("needless_retransmissions") or 0
     downstream = 0 if says_little(needless, connection["retransmissions"]["total"]) else bounds.downstream
-    parts = [f"at least {bounds.upstream:,} upstream of this capture" if bounds.upstream else ""]
+    facts = flow(connection)
+    # What its own queue dropped never reached this capture either.
+    upstream = max(bounds.upstream, 0 if facts is None or facts.kernel_drops is not None else facts.own_drops)
+    parts = [f"at least {upstream:,} upstream of this capture" if upstream else ""]
     if both is not None:
         number = both["data_lost"]
         parts.append(f"{count(number, 'segment')} between both captures" if number else "")

@@ -138,7 +138,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         (",\n      \"needless_retransmissions\": ", needless(connection, direction)),
         (",\n      \"duplicates_reported\": ", data.needless()),
         (",\n      \"out_of_order\": ", sent.out_of_order),
-        (",\n      \"damaged_segments\": ", sent.corrupted),
+        (",\n      \"damaged_segments\": ", u64::from(sent.corrupted)),
         (",\n      \"probe_segments\": ", sent.probe_segments),
         (",\n      \"zero_windows\": ", back.zero_windows),
     ] {

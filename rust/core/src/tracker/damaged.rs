@@ -34,11 +34,11 @@ impl Sender {
 
     #[cold]
     fn keep_damaged(&mut self, segment: &Segment) -> bool {
-        self.totals.bad_checksums += 1;
+        self.totals.bad_checksums = self.totals.bad_checksums.saturating_add(1);
         if self.totals.good_checksums == 0 || self.damaged.as_ref().is_some_and(|damaged| damaged.mistaken) {
             return false;
         }
-        self.totals.corrupted += 1;
+        self.totals.corrupted = self.totals.corrupted.saturating_add(1);
         let kept = &mut self.damaged.get_or_insert_default().kept;
         if segment.length > 0 && kept.len() < KEPT {
             kept.push(*segment);
@@ -63,7 +63,7 @@ impl Sender {
             damaged.kept.retain(|segment| reach(segment).1 > ack);
             Vec::new()
         };
-        self.totals.corrupted -= whole.len() as u64;
+        self.totals.corrupted -= (whole.len() as u32).min(self.totals.corrupted);
         self.damaged = Some(damaged);
         whole
     }

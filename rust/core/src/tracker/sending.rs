@@ -249,6 +249,11 @@ impl Sender {
         if syn && length == 0 && self.totals.syn > 0 && self.is_same_syn(t_ns, ts_val, step) {
             return SendOutcome::default();
         }
+        if syn && length == 0 && self.totals.syn > 0 && self.was_refused(peer) {
+            self.totals.syn += 1;
+            self.timer_start_ns = t_ns;
+            return SendOutcome::default();
+        }
         if let Some(history) = &mut self.history {
             history.disturb();
         }
@@ -305,6 +310,11 @@ impl Sender {
         let soon = self.last_out_ns.is_some_and(|last_ns| t_ns - last_ns < RTO_MIN_US * 1000);
         let stamped = || ts_val.is_some_and(|val| self.ts_last.is_some_and(|(last, _)| val == last));
         soon && (matches!(step, Step::Behind(_)) || stamped())
+    }
+
+    /// A reset answered the SYN before: another is a new attempt, and no timer's (Windows tries three times).
+    fn was_refused(&self, peer: &Sender) -> bool {
+        peer.totals.last_rst_ns.is_some_and(|rst_ns| self.last_out_ns.is_some_and(|out_ns| out_ns <= rst_ns))
     }
 
     /// A packet that the sender sent once: it does nothing to its state.

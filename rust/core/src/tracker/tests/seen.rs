@@ -1,7 +1,7 @@
 //! What a capture shows of a connection, and what it misses.
 
 use super::*;
-use crate::segment::Checksum;
+use crate::segment::{Checksum, flags};
 
 #[test]
 fn ports_used_again_are_another_connection() {
@@ -84,4 +84,26 @@ fn a_wrong_checksum_that_is_acknowledged_was_right_on_the_wire() {
     assert_eq!((sender.totals().corrupted, sender.totals().bad_checksums), (0, 2));
     assert_eq!((sender.unseen_bytes(), sender.unique_bytes()), (0, seq + 2000 - 1));
     assert_eq!(sender.totals().retransmissions, [0; 8]);
+}
+
+/// A client that was refused tries again with the same SYN (Windows, three times): its timer has nothing to do with that.
+#[test]
+fn a_syn_after_a_reset_is_another_attempt() {
+    for refused in [true, false] {
+        let mut talk = Talk::new(7);
+        for t_ms in [0, 500, 1000] {
+            let mut syn = talk.blank(t_ms, true);
+            (syn.seq, syn.flags) = (talk.isn_a, flags::SYN);
+            talk.tracker.segment(&syn);
+            if refused {
+                let mut reset = talk.blank(t_ms + 50, false);
+                (reset.ack, reset.flags) = (talk.isn_a.wrapping_add(1), flags::RST | flags::ACK);
+                talk.tracker.segment(&reset);
+            }
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(connections.len(), 1);
+        let timeouts = if refused { 0 } else { 2 };
+        assert_eq!(connections[0].senders[0].timeouts().len(), timeouts, "refused: {refused}");
+    }
 }

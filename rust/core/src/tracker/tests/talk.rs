@@ -16,12 +16,14 @@ pub(super) struct Talk {
     pub(super) ids: bool,
     /// In the packets of B.
     pub(super) ttl_b: u8,
+    /// MSS that both announce, options included (RFC 6691 section 2).
+    pub(super) mss: u16,
 }
 
 impl Talk {
     pub(super) fn new(isn_a: u32) -> Self {
         let tracker = Tracker::new(true);
-        Talk { tracker, record: 0, isn_a, isn_b: 9000, timestamps: false, ids: true, ttl_b: 64 }
+        Talk { tracker, record: 0, isn_a, isn_b: 9000, timestamps: false, ids: true, ttl_b: 64, mss: 1000 }
     }
 
     pub(super) fn blank(&mut self, t_ms: i64, from_a: bool) -> Segment {
@@ -50,12 +52,12 @@ impl Talk {
     pub(super) fn handshake(&mut self, sack: bool) {
         let mut syn = self.blank(0, true);
         (syn.seq, syn.flags) = (self.isn_a, flags::SYN);
-        syn.options.mss = Some(1000);
+        syn.options.mss = Some(self.mss);
         syn.options.sack_permitted = sack;
         let mut answer = self.blank(100, false);
         (answer.seq, answer.ack, answer.flags) =
             (self.isn_b, self.isn_a.wrapping_add(1), flags::SYN | flags::ACK);
-        answer.options.mss = Some(1000);
+        answer.options.mss = Some(self.mss);
         answer.options.sack_permitted = sack;
         if self.timestamps {
             syn.options.timestamps = Some((0, 0));

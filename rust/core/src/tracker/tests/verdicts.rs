@@ -10,6 +10,7 @@ fn sender(connections: &[Connection]) -> &Sender {
 fn settled(sack: bool, timestamps: bool) -> (Talk, i64) {
     let mut talk = Talk::new(7);
     talk.timestamps = timestamps;
+    talk.mss = if timestamps { 1012 } else { 1000 };
     talk.handshake(sack);
     let seq = warm_up(&mut talk);
     (talk, seq)

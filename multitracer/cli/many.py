@@ -148,7 +148,7 @@ def _left(console: Console, headings: Sequence[str], rows: Sequence[tuple[str, .
 
 
 def _again(one: Object) -> int:
-    """Retransmissions of a connection: those that passed, and those that identifications count beside them."""
+    """Retransmissions of a connection: those that passed, and those that identifications count, too."""
     counts = one["retransmissions"]
     return int(counts["total"] + counts["unseen"])
 

@@ -102,7 +102,7 @@ def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:
     if len(connections) != 1:
         return False
     (only,) = connections
-    return only["closed"] == "reset" and only["bytes"]["acked"] < only["bytes"]["unique"]
+    return bool(only["closed"] == "reset" and only["bytes"]["acked"] < only["bytes"]["unique"])
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

@@ -137,7 +137,7 @@ def test_a_link_goes_on_while_the_path_stalls_behind_it(monkeypatch: pytest.Monk
 
 def test_each_stall_before_a_capture_behind_the_link_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle, "carried_on_ns", lambda *_, before: 7 if before else 5)
-    m: Any = SimpleNamespace(connections=[None], nanoseconds=lambda s: round(s * 1e9))
+    m: Any = SimpleNamespace(connection=lambda index: None, nanoseconds=lambda s: round(s * 1e9))
     stalls = [
         {"start": at, "length_s": 0.5, "upstream": up} for at, up in ((1.0, True), (2.0, True), (3.0, False))
     ]

@@ -11,6 +11,7 @@ from multitracer.output.losses import (
     loss_bounds,
     may_be_again,
     needless_prefix,
+    possibly_again,
     says_little,
     some_missing,
 )
@@ -37,7 +38,7 @@ def causes(counts: Object, *, seen: bool = True) -> str:
 
 def retransmitted(connection: Object) -> str:
     """The same of a connection: at least those that came by, where others were lost before the capture."""
-    counts, possible = connection["retransmissions"], _possible(connection)
+    counts, possible = connection["retransmissions"], possibly_again(connection)
     if possible and not counts["total"]:
         return f"none for certain; {may_be_again(possible)}"
     found = causes(counts, seen=known_point(connection) == "snd")
@@ -58,11 +59,6 @@ def unseen_words(counts: Object) -> str:
     if not unseen:
         return ""
     return f"; {unseen:,} more by IP identifications, lost before this capture or arrived in order"
-
-
-def _possible(connection: Object) -> int:
-    """Segments in order that may be retransmissions."""
-    return int((connection.get("losses") or {}).get("possible") or 0)
 
 
 def verdicts(counts: Object) -> str:
@@ -87,7 +83,7 @@ def timeouts(connection: Object) -> str:
         return "unknown: only one direction was captured"
     missing = some_missing(connection)
     points = [known_point(connection)]
-    possible = _possible(connection) > 0
+    possible = possibly_again(connection) > 0
     again = connection["retransmissions"]
     return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
 

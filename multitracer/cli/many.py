@@ -14,7 +14,7 @@ from multitracer.diagnosis.field.entries import flow
 from multitracer.model.derived import Derived
 from multitracer.model.quantities import duration
 from multitracer.output.digest import digest, dominating
-from multitracer.output.losses import has_all_sent
+from multitracer.output.losses import has_all_sent, possibly_again
 from multitracer.output.rtt import restrictions
 
 Object = Mapping[str, Any]
@@ -155,7 +155,7 @@ def _again(one: Object) -> int:
 
 def _again_note(listed: Sequence[Object]) -> str:
     """What the retransmissions of a table may lack; empty if nothing."""
-    more = [int((one.get("losses") or {}).get("possible") or 0) for one in listed]
+    more = [possibly_again(one) for one in listed]
     number = sum(possible > 0 for possible in more)
     if not number:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -259,14 +260,10 @@ class Timeline:
         KeyError
             It is none of those that were read.
         """
-        first = self.connections[0].index if len(self.connections) else 0
-        at = index - first
-        if 0 <= at < len(self.connections) and self.connections[at].index == index:
-            return self.connections[at]
-        for one in self.connections:
-            if one.index == index:
-                return one
-        raise KeyError(index)
+        at = bisect_left(self.connections, index, key=lambda one: one.index)
+        if at == len(self.connections) or self.connections[at].index != index:
+            raise KeyError(index)
+        return self.connections[at]
 
     def link_type(self, entity: int) -> LinkType:
         """Of what kind the link of an entity is, and what its log leaves out; RLP where no log names it."""

@@ -99,10 +99,9 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
 
 def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the only connection was reset before all was acknowledged."""
-    if len(connections) != 1:
-        return False
-    (only,) = connections
-    return bool(only["closed"] == "reset" and only["bytes"]["acked"] < only["bytes"]["unique"])
+    return len(connections) == 1 and all(
+        one["closed"] == "reset" and one["bytes"]["acked"] < one["bytes"]["unique"] for one in connections
+    )
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from multitracer.model.derived import Derived
+from multitracer.output.losses import possibly_again
 
 Object = Mapping[str, Any]
 
@@ -54,7 +55,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         ),
         "limits": _limits(connections),
         "repeating": len(repeating),
-        "possible": sum((one.get("losses") or {}).get("possible") or 0 for one in connections),
+        "possible": sum(map(possibly_again, connections)),
         "worst": [place for *_, place in sorted(repeating)[:most]],
         "largest": [place for _, place in sorted(sending)[:most]],
     }

@@ -147,6 +147,17 @@ def may_be_again(possible: int) -> str:
     return f"{count(possible, 'segment')} in order may be {what} ({missing})"
 
 
+def possibly_again(entry: Mapping[str, Any]) -> int:
+    """Segments in order that may be retransmissions.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    """
+    return int((entry.get("losses") or {}).get("possible") or 0)
+
+
 def needless_prefix(*, certain: bool, divided: bool) -> str:
     """What stands before a number of needless retransmissions: ``at least``, ``about``, or nothing.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from multitracer.diagnosis.explain.rules import span_text
+from multitracer.layers.host.sockets import begun
 from multitracer.model.analysis import Result
 from multitracer.model.quantities import count
 from multitracer.model.table import Array, Table
@@ -82,11 +83,7 @@ def _calls(m: Timeline, calls: Table, one: Mapping[str, int], kind: str) -> tupl
     """
     own = (calls["conn"] == one["conn"]) & (calls["dir"] == one["dir"]) & (calls["source"] == one["source"])
     rows = calls.where(own & (calls["kind"] == calls.code("kind", kind)))
-    begun = any(
-        bool(summary[("forward", "reverse")[one["dir"]]]["syn"])
-        for summary in m.connection(one["conn"]).summaries.values()
-    )
-    if not begun or not len(rows) or one["seq"] <= 0:
+    if not begun(m, one["conn"], one["dir"]) or not len(rows) or one["seq"] <= 0:
         return None
     return rows, np.cumsum(np.maximum(rows["length"], 0))
 

@@ -171,7 +171,7 @@ impl Connection {
         } else {
             self.first_ns = self.first_ns.min(segment.t_ns);
         }
-        if has(flags::ACK) && self.senders[1 - direction].damaged.is_some() {
+        if has(flags::ACK) && self.senders[1 - direction].keeps_damaged() {
             self.take_back_damaged(segment.ack, 1 - direction);
         }
         let [first, second] = &mut self.senders;

@@ -46,6 +46,12 @@ impl Sender {
         true
     }
 
+    /// Whether an ACK may yet show that one arrived whole.
+    #[inline(always)]
+    pub(super) fn keeps_damaged(&self) -> bool {
+        self.damaged.as_ref().is_some_and(|damaged| !damaged.kept.is_empty())
+    }
+
     /// Those that were kept, if this ACK covers one of which no other copy was seen.
     fn acknowledged_damaged(&mut self, ack: u32) -> Vec<Segment> {
         let (ack, una) = (self.locate(ack), self.snd_una);

@@ -125,8 +125,8 @@ impl Sender {
         self.snd_una == 0 && self.snd_max <= 1 && self.totals.data_segments == 0 && self.totals.fin == 0
     }
 
-    /// Of a host that forgot the SYN+ACK before (SYN cookies, RFC 4987), or of another in its place: the sequence numbers
-    /// begin anew at this ISN, with so much sent.
+    /// Of a host that forgot the SYN+ACK before (SYN cookies, RFC 4987), of another in its place, or of one that was refused
+    /// and tries again: the sequence numbers begin anew at this ISN, with so much sent.
     #[cold]
     pub(super) fn begin_at(&mut self, isn: u32, sent: i64) {
         (self.space, self.isn) = (Some(Unwrapper::new(isn)), Some(isn));

@@ -246,13 +246,13 @@ impl Sender {
                 ..SendOutcome::default()
             };
         }
-        if syn && length == 0 && self.totals.syn > 0 && self.is_same_syn(t_ns, ts_val, step) {
-            return SendOutcome::default();
-        }
-        if syn && length == 0 && self.totals.syn > 0 && self.was_refused(peer) {
-            self.totals.syn += 1;
-            self.timer_start_ns = t_ns;
-            return SendOutcome::default();
+        if syn && length == 0 && self.totals.syn > 0 {
+            if self.is_same_syn(t_ns, ts_val, step) {
+                return SendOutcome::default();
+            }
+            if self.was_refused(peer) {
+                self.begin_at(self.isn.unwrap_or(segment.seq), 0);
+            }
         }
         if let Some(history) = &mut self.history {
             history.disturb();
@@ -314,7 +314,7 @@ impl Sender {
 
     /// A reset answered the SYN before: another is a new attempt, and no timer's (Windows tries three times).
     fn was_refused(&self, peer: &Sender) -> bool {
-        peer.totals.last_rst_ns.is_some_and(|rst_ns| self.last_out_ns.is_some_and(|out_ns| out_ns <= rst_ns))
+        self.has_sent_only_syn() && peer.totals.last_rst_ns >= self.last_out_ns
     }
 
     /// A packet that the sender sent once: it does nothing to its state.

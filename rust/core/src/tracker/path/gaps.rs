@@ -202,15 +202,20 @@ impl Gaps {
         self.spent_ns[Wait::Application as usize] = idle_ns;
         self.spent_ns[wait as usize] = took_ns - idle_ns;
         if wait == Wait::Application && own.left_out() {
-            self.left_out_ns = took_ns;
-            if took_ns >= SILENCE_NS {
-                self.left_out_timed_ns = took_ns;
-            }
+            self.add_left_out(took_ns);
         }
         self.schedule.begin(first_ns, own.sent.lowest().unwrap_or(self.high));
         self.known.begin(own.snd_una);
         (self.high, self.spacing.from) = (end, end);
         self.keep(segment, seq);
+    }
+
+    /// Identifications were left out at the end of a pause.
+    fn add_left_out(&mut self, paused_ns: i64) {
+        self.left_out_ns = self.left_out_ns.saturating_add(paused_ns);
+        if paused_ns >= SILENCE_NS {
+            self.left_out_timed_ns = self.left_out_timed_ns.saturating_add(paused_ns);
+        }
     }
 
     /// What the next is judged by.

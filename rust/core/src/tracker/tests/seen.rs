@@ -101,8 +101,14 @@ fn a_syn_after_a_reset_is_another_attempt() {
                 talk.tracker.segment(&reset);
             }
         }
+        let mut answer = talk.blank(1080, false);
+        (answer.seq, answer.flags) = (talk.isn_b, flags::SYN | flags::ACK);
+        answer.ack = talk.isn_a.wrapping_add(1);
+        talk.tracker.segment(&answer);
         let (connections, _) = talk.done();
         assert_eq!(connections.len(), 1);
+        // Only of a new attempt it is known which SYN was answered (Karn's rule).
+        assert_eq!(connections[0].senders[0].rtt().min(), refused.then_some(80 * MS), "refused: {refused}");
         let timeouts = if refused { 0 } else { 2 };
         assert_eq!(connections[0].senders[0].timeouts().len(), timeouts, "refused: {refused}");
     }

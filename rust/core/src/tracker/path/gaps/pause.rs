@@ -357,10 +357,7 @@ impl Gaps {
         self.spend(Wait::Application, paused_ns);
         let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);
         if seq == self.high && (1..refused::FAR).contains(&left_out) {
-            self.left_out_ns = self.left_out_ns.saturating_add(paused_ns);
-            if paused_ns >= SILENCE_NS {
-                self.left_out_timed_ns = self.left_out_timed_ns.saturating_add(paused_ns);
-            }
+            self.add_left_out(paused_ns);
         }
         if !marked {
             self.unmarked_ns = self.unmarked_ns.saturating_add(paused_ns);

@@ -914,6 +914,16 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=beside)])
     assert "took 10.50 s between" in said.text
     assert "the server at most 1.65 s to respond, the path at least 551 ms, in all" in said.text
+    # Between them, both are upper bounds, however near they are.
+    (said, *_) = sentences([entry(0, point="mid", application=1.0, exchanges=asked, rtt=beside)])
+    assert "took at most 10.50 s between" in said.text
+    # One request has no next one; of an end that sends most in its requests, it is not said.
+    one = {"requests": 1, "count": 1, "request_wait_s": 0.0}
+    (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | one, rtt=rtt)])
+    assert "; one request: the server (10.0.0.1) took 2.20 s to respond, the path 0 s" in said.text
+    mine = one | {"client_sends_data": True}
+    (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | mine, rtt=rtt)])
+    assert "request" not in said.text
     # In a capture by a host of itself, to both ends, no path is left: what floats leave over is nothing.
     itself = {"toward_receiver": {"min_ms": 0.0}, "toward_sender": {"min_ms": 0.0}}
     waits = {"request_wait_s": 13.055249, "response_wait_s": 0.70314}

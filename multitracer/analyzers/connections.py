@@ -201,7 +201,8 @@ def _closures(acks: Mapping[str, Any]) -> dict[str, Any]:
 
 def _exchanges(connection: Connection, summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Requests and responses, and which end let the other wait."""
-    found = summary.get("exchanges")
+    both = summary.get("exchanges")
+    found = None if both is None else both[connection.data_dir]
     if found is None:
         return None
     (asked, asked_ns), (answered, answered_ns) = (

@@ -9,6 +9,8 @@ from multitracer.output.rtt import HOST_MS
 
 NOTABLE = 0.01
 """What Nagle's algorithm held is a sentence from this part of the transfer on."""
+SEVERAL = 3
+"""From so many requests on they are said of one who sends more in them than comes back."""
 
 
 @frozen
@@ -58,7 +60,9 @@ def turns_of(flow: Flow) -> Turns | None:
     # What floats leave over is nothing.
     paths_s = max(round(asked_s + answered_s - client_s - server_s, 9), 0.0)
     # Next to an end, what it takes is seen as it is.
-    client_away, server_away = (1e3 * way_s > HOST_MS for way_s in (to_client_s, to_server_s))
+    beside = None if flow.guessed else {"snd": flow.sender, "rcv": flow.receiver}.get(flow.point or "")
+    client_away = _is_away(to_client_s, client == beside)
+    server_away = _is_away(to_server_s, server == beside)
     return Turns(
         found["requests"],
         client,
@@ -69,6 +73,11 @@ def turns_of(flow: Flow) -> Turns | None:
         client_at_most=client_away and client_s > 0,
         server_at_most=server_away and server_s > 0,
     )
+
+
+def _is_away(way_s: float, beside: bool) -> bool:
+    """Whether a path is between a capture and an end; a host that captures both of its ends has none."""
+    return 1e3 * way_s > HOST_MS or (way_s > 0 and not beside)
 
 
 def turns_of_path(flow: Flow, seconds: float) -> bool:
@@ -89,8 +98,15 @@ def turn_words(flow: Flow) -> str:
     turns = turns_of(flow)
     if turns is None:
         return ""
+    if flow.exchanges is not None and flow.exchanges["client_sends_data"] and turns.requests < SEVERAL:
+        return ""
     most = {False: "", True: "at most "}
     least = "at least " if turns.client_at_most or turns.server_at_most else ""
+    if turns.requests == 1:
+        return (
+            f"; one request: the server ({turns.server}) took {most[turns.server_at_most]}"
+            f"{duration(turns.server_s)} to respond, the path {least}{duration(turns.paths_s)}"
+        )
     return (
         f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
         f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "

@@ -146,7 +146,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         push_int(out, count as i64);
     }
     push_closures(out, acks.closures());
-    push_exchanges(out, connection.exchanges(), direction);
+    push_exchanges(out, connection.exchanges(direction), direction);
     out.push_str(",\n      \"standstills\": null");
     let (mss, _, sack, timestamps) = data.options();
     let (_, _, other_sack, other_timestamps) = acks.options();

@@ -3,7 +3,7 @@
 use super::columns::Row;
 use super::exchanges::{Exchanges, Waits};
 use super::flow::Endpoint;
-use super::outcome::{AckOutcome, SendOutcome};
+use super::outcome::{AckOutcome, Cause, SendOutcome};
 use super::path;
 use super::sender::Sender;
 use super::sending::CONTROL;
@@ -11,6 +11,8 @@ use super::sequence::Unwrapper;
 use super::timeout::Verdict;
 use crate::segment::{Segment, flags};
 
+/// Segments that a request has at most: an initial window (RFC 6928).
+const REQUEST: i64 = 10;
 /// Flags that mean more than "go on"; most segments have only ACK of them.
 const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE;
 
@@ -126,10 +128,15 @@ impl Connection {
         self.senders[direction].rtt.min()
     }
 
-    /// What its requests and responses came to, if it takes them one at a time.
-    pub fn exchanges(&self) -> Option<Waits> {
+    /// What its requests and responses came to until the last data of a direction, if it takes them one at a time.
+    pub fn exchanges(&self, direction: usize) -> Option<Waits> {
         let opened = self.senders.iter().any(|sender| sender.isn.is_some());
-        self.exchanges.as_ref()?.waits(opened.then_some(0))
+        self.exchanges.as_ref()?.waits(opened.then_some(0), direction)
+    }
+
+    /// How long the first data of a direction took that answers a request of the other end.
+    pub(super) fn first_response_ns(&self, direction: usize) -> Option<i64> {
+        self.exchanges.as_ref()?.first_wait_ns(direction)
     }
 
     /// Timeouts of a direction: spurious, genuine, inconclusive.
@@ -261,8 +268,14 @@ fn exchange(
     (direction, ack): (usize, i64),
     end: i64,
 ) {
-    let begin =
-        || Box::new(Exchanges::begin(1 - direction, peer.totals.last_data_ns.unwrap_or(0), peer.snd_max));
+    let begin = || {
+        let times_ns = (peer.totals.last_data_ns.unwrap_or(0), segment.t_ns);
+        let mut counts = peer.retransmission_counts();
+        counts[Cause::Handshake as usize] = 0;
+        let again = counts.iter().skip(1).any(|&many| many > 0);
+        let one = !again && peer.snd_max <= REQUEST * path::full_segment(peer);
+        Box::new(Exchanges::begin(1 - direction, times_ns, peer.snd_max, one))
+    };
     let full = i64::from(segment.length) >= path::full_segment(own);
     let held = |wait_ns: i64, up_to: i64| own.waited_for_ack(segment.t_ns, up_to, wait_ns);
     exchanges.get_or_insert_with(begin).send(direction, segment.t_ns, (ack, end), (full, held));

@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, Time, Walk, walk_over};
 
-/// From so many responses on a connection is described by them.
+/// From so many requests or responses of which Nagle's algorithm held the end on, it is said.
 const LEAST: u32 = 3;
 /// Part of the requests and responses whose first segment acknowledges all that the other end had sent.
 const IN_TURN: f64 = 0.8;
@@ -29,6 +29,10 @@ pub struct Exchanges {
     /// What of that followed a full segment, behind which no pause shows that nothing was left to send; and whether the last does.
     behind_full_ns: [i64; 2],
     behind_full: bool,
+    /// How long the first response took; not where that is unknown.
+    first_wait_ns: Option<i64>,
+    /// What the newest run had waited.
+    newest_wait_ns: i64,
     /// One past the last segment of this run that was not full: Linux holds the next only until that is acknowledged (Minshall).
     short_end: Option<i64>,
 }
@@ -54,10 +58,17 @@ pub struct Waits {
 }
 
 impl Exchanges {
-    /// One end had sent its first run when the other one answers: of `direction`, up to `end`, at last at `last_ns`.
-    pub(super) fn begin(direction: usize, last_ns: i64, end: i64) -> Self {
+    /// One end had sent its first run when the other one answers, at `t_ns`: of `direction`, up to `end`, at last at `last_ns`.
+    /// `one` is whether that is a request that was sent at once, and once.
+    pub(super) fn begin(direction: usize, (last_ns, t_ns): (i64, i64), end: i64, one: bool) -> Self {
         let last = direction as u8;
-        Exchanges { runs: 1, first: last, last, last_ns, end, ..Exchanges::default() }
+        let first_wait_ns = one.then(|| t_ns.saturating_sub(last_ns).max(0));
+        Exchanges { runs: 1, first: last, last, last_ns, end, first_wait_ns, ..Exchanges::default() }
+    }
+
+    /// How long the first data of a direction took that answers a request.
+    pub(super) fn first_wait_ns(&self, direction: usize) -> Option<i64> {
+        self.first_wait_ns.filter(|_| usize::from(self.first) != direction)
     }
 
     /// A segment of `direction` with new data up to `end` passes, which acknowledges up to `ack`. `held` is whether it was not
@@ -87,6 +98,7 @@ impl Exchanges {
             let of_request = self.runs.is_multiple_of(2);
             let waits_ns = &mut self.waits_ns[usize::from(of_request)];
             *waits_ns = waits_ns.saturating_add(wait_ns);
+            self.newest_wait_ns = wait_ns;
             self.in_turn += u32::from(ack >= self.end);
             self.runs = self.runs.saturating_add(1);
         }
@@ -96,21 +108,30 @@ impl Exchanges {
         }
     }
 
-    /// None for fewer than three responses, or if the ends do not wait for each other. `opener` is the direction of the SYN, if
+    /// Until the last data of a direction. None without responses by then, or if the ends do not wait for each other. `opener` is the direction of the SYN, if
     /// one was seen: where the other end sends first, that is a greeting, and no request.
-    pub fn waits(&self, opener: Option<usize>) -> Option<Waits> {
-        let follow = self.runs.saturating_sub(1);
-        if self.runs < 2 * LEAST || f64::from(self.in_turn) < IN_TURN * f64::from(follow) {
+    pub fn waits(&self, opener: Option<usize>, data: usize) -> Option<Waits> {
+        let beyond = usize::from(self.last) != data;
+        let runs = self.runs.saturating_sub(u32::from(beyond));
+        let follow = runs.saturating_sub(1);
+        if f64::from(self.in_turn) < IN_TURN * f64::from(follow) {
             return None;
         }
         let greeted = opener.is_some_and(|opener| opener != usize::from(self.first));
-        let [until_second_ns, until_first_ns] = self.waits_ns;
-        let (firsts, seconds) = (self.runs.div_ceil(2), follow.div_ceil(2));
-        let (requests, count) = if greeted { (seconds, firsts - 1) } else { (firsts, seconds) };
+        let mut waits_ns = self.waits_ns;
+        if beyond {
+            waits_ns[usize::from(runs.is_multiple_of(2))] -= self.newest_wait_ns;
+        }
+        let [until_second_ns, until_first_ns] = waits_ns;
+        let (firsts, seconds) = (runs.div_ceil(2), follow.div_ceil(2));
+        let (requests, count) = if greeted { (seconds, firsts.saturating_sub(1)) } else { (firsts, seconds) };
+        if count == 0 {
+            return None;
+        }
         let (response_ns, request_ns) =
             if greeted { (until_first_ns, until_second_ns) } else { (until_second_ns, until_first_ns) };
         // Half of them: every other run is of that end.
-        let often = |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= self.runs / 4;
+        let often = |direction: usize| self.held[direction] >= LEAST && self.held[direction] >= runs / 4;
         let held = [0, 1].map(|direction| match often(direction) {
             true => (self.held[direction], self.held_ns[direction]),
             false => (0, 0),
@@ -144,10 +165,12 @@ impl Fields for Exchanges {
             holding_ns,
             behind_full_ns,
             behind_full,
+            first_wait_ns,
+            newest_wait_ns,
             short_end,
         } = self;
         walk_over!(walk: runs, in_turn, first, waits_ns, last, &mut Time(last_ns), end, held, held_ns, holding_ns, short_end);
-        walk_over!(walk: behind_full_ns, behind_full);
+        walk_over!(walk: behind_full_ns, behind_full, first_wait_ns, newest_wait_ns);
     }
 }
 
@@ -159,7 +182,7 @@ mod tests {
 
     /// Requests of so many segments, 5 apart, of which the last is held or not.
     fn requests(each: usize, held: impl Fn(usize) -> bool) -> [(u32, i64); 2] {
-        let mut exchanges = Exchanges::begin(1, 0, 0);
+        let mut exchanges = Exchanges::begin(1, (0, 0), 0, true);
         let mut t_ns = 0;
         for number in 0..8 {
             for segment in 0..each {
@@ -170,7 +193,7 @@ mod tests {
             t_ns += 100;
             exchanges.send(1, t_ns, (exchanges.end, t_ns), (false, |_, _| true));
         }
-        exchanges.waits(None).expect("in turn").held
+        exchanges.waits(None, 1).expect("in turn").held
     }
 
     #[test]
@@ -183,13 +206,17 @@ mod tests {
 
     #[test]
     fn waits_of_both_ends_are_summed_by_turns() {
-        let mut exchanges = Exchanges::begin(0, 100, 10);
+        let mut exchanges = Exchanges::begin(0, (100, 110), 10, true);
         for (number, direction) in [1, 0, 1, 0].into_iter().enumerate() {
             let t_ns = 110 + 100 * number as i64;
             exchanges.send(direction, t_ns, (exchanges.end, 20 + number as i64), FULL);
             exchanges.send(direction, t_ns + 5, (exchanges.end, 30 + number as i64), FULL);
         }
-        assert_eq!(exchanges.waits(None), None);
+        let until = |direction: usize| exchanges.waits(None, direction);
+        assert_eq!(until(0).map(|waits| (waits.requests, waits.count)), Some((3, 2)));
+        // The last request is beyond the last response.
+        let counts = until(1).map(|waits| (waits.requests, waits.count, waits.request_ns, waits.response_ns));
+        assert_eq!(counts, Some((2, 2, 95, 105)));
         exchanges.send(1, 500, (exchanges.end, 90), FULL);
         // 10 after the first request, then 95 after each of four segments.
         let response_ns = 10 + 95 + 85;
@@ -202,20 +229,37 @@ mod tests {
             held: [(0, 0); 2],
             held_behind_full_ns: [0; 2],
         };
-        assert_eq!(exchanges.waits(None), Some(waits));
-        assert_eq!(exchanges.waits(Some(0)), Some(waits));
+        assert_eq!(exchanges.waits(None, 1), Some(waits));
+        assert_eq!(exchanges.waits(Some(0), 1), Some(waits));
+        // Nothing was left to send while the last response was awaited.
+        let sent = Waits { count: 2, response_ns: 105, ..waits };
+        assert_eq!(exchanges.waits(Some(0), 0), Some(sent));
         // Who was called begins: what it sends first is a greeting, and each run of the other a request.
         let greeted = Waits { count: 2, client: 1, request_ns: response_ns, response_ns: 190, ..waits };
-        assert_eq!(exchanges.waits(Some(1)), Some(greeted));
+        assert_eq!(exchanges.waits(Some(1), 1), Some(greeted));
+    }
+
+    /// What the end that was called sends first is a greeting, and what follows it a request without a response.
+    #[test]
+    fn one_request_and_its_response_are_enough() {
+        let mut exchanges = Exchanges::begin(0, (100, 170), 10, true);
+        exchanges.send(1, 170, (10, 500), FULL);
+        let waits = exchanges.waits(Some(0), 1).expect("in turn");
+        assert_eq!((waits.requests, waits.count, waits.request_ns, waits.response_ns), (1, 1, 0, 70));
+        assert_eq!(exchanges.waits(Some(0), 0), None, "it came behind all of the request");
+        assert_eq!(exchanges.waits(Some(1), 1), None);
+        assert_eq!(exchanges.first_wait_ns(1), Some(70));
+        assert_eq!(exchanges.first_wait_ns(0), None, "it sent the request");
+        assert_eq!(Exchanges::begin(0, (100, 170), 10, false).first_wait_ns(1), None);
     }
 
     #[test]
     fn who_does_not_wait_for_the_other_is_not_described() {
-        let mut exchanges = Exchanges::begin(1, 0, 10);
+        let mut exchanges = Exchanges::begin(1, (0, 0), 10, true);
         for number in 0..9 {
             let ack = exchanges.end - i64::from(number % 3 == 0);
             exchanges.send(number % 2, number as i64, (ack, 20 + number as i64), FULL);
         }
-        assert_eq!(exchanges.waits(None), None);
+        assert_eq!(exchanges.waits(None, 0), None);
     }
 }

@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 const MOST: usize = 64;
 /// Identifications left out from which on it matters whose they are.
 const FEW: f64 = 3.0;
+/// Chance that counters of their own begin where one of the host would have been, for so many connections one after the other.
+const CHANCE: f64 = 0.01;
+/// Packets that the place of a counter may be off by, as super-segments are counted by their bytes.
+const OFF: i64 = 3;
 /// What was left out is what the others took, within these parts of it or a few: not all of it is counted while data is missing.
 const ALIKE: (f64, f64) = (0.5, 1.2);
 
@@ -20,6 +24,9 @@ struct Numbered {
     last_ns: i64,
     packets: f64,
     left_out: f64,
+    /// The first identification, about, and how many the counter went on by.
+    from: i64,
+    steps: i64,
 }
 
 impl Numbered {
@@ -29,10 +36,26 @@ impl Numbered {
         let span_ns = (self.last_ns - self.first_ns).max(1);
         self.packets * (together_ns.max(0) as f64 / span_ns as f64).min(1.0)
     }
+
+    /// Whether all connections that began while this one was there began at numbers that it passed meanwhile.
+    fn shares_its_counter(&self, all: &[Numbered]) -> bool {
+        let mut chance = 1.0;
+        for other in all.iter().filter(|other| (self.first_ns..=self.last_ns).contains(&other.first_ns)) {
+            if other.number == self.number {
+                continue;
+            }
+            if (other.from - self.from + OFF).rem_euclid(1 << 16) > self.steps + 2 * OFF {
+                return false;
+            }
+            chance *= (self.steps + 2 * OFF) as f64 / f64::from(1 << 16);
+        }
+        chance < CHANCE
+    }
 }
 
 /// Where the identifications that a connection left out are as many as the packets of its host's other connections at that time,
-/// they are those: nothing was lost by them (RFC 6864: a counter may be the host's, or that of a destination).
+/// they are those: nothing was lost by them (RFC 6864: a counter may be the host's, or that of a destination). So it is where each
+/// of those begins with a number that its counter had just come to.
 pub(in crate::tracker) fn find_host_counters(connections: &mut ConnectionStore) {
     let mut hosts: BTreeMap<Address, Vec<Numbered>> = BTreeMap::new();
     connections.each_comparable(|number, connection| {
@@ -47,7 +70,8 @@ pub(in crate::tracker) fn find_host_counters(connections: &mut ConnectionStore) 
         let others = all.iter().filter(|other| other.number != one.number);
         let taken: f64 = others.map(|other| other.beside(one)).sum();
         let alike = taken * ALIKE.0 - FEW..=taken * ALIKE.1 + FEW;
-        one.left_out >= FEW && taken >= FEW && alike.contains(&one.left_out)
+        let by_many = taken >= FEW && alike.contains(&one.left_out);
+        one.left_out >= FEW && (by_many || one.shares_its_counter(all))
     };
     for all in hosts.values().filter(|all| all.len() > 1) {
         for one in all.iter().filter(|one| of_host(one, all)) {
@@ -61,6 +85,7 @@ fn numbered(number: usize, direction: usize, connection: &Connection) -> Numbere
     let numbers = if sender.numbers_alone() { sender.identifications_left_out() } else { 0 };
     // Where gaps show much of it, the numbers are those of what was lost.
     let left_out = if 2 * sender.lost_by_gaps() < numbers { numbers } else { 0 };
+    let steps = i64::try_from(sender.totals.segments.saturating_add(numbers)).unwrap_or(i64::MAX);
     Numbered {
         number,
         direction,
@@ -68,5 +93,38 @@ fn numbered(number: usize, direction: usize, connection: &Connection) -> Numbere
         last_ns: connection.last_ns,
         packets: sender.totals.segments as f64,
         left_out: left_out as f64,
+        from: sender.ids.next - steps,
+        steps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connections that began a second apart, each at a number that the first had come to, or elsewhere; so many steps of the first.
+    fn shared(begins: &[i64], steps: i64) -> bool {
+        let one = |number: usize, from: i64, steps: i64| Numbered {
+            number,
+            direction: 1,
+            first_ns: number as i64,
+            last_ns: 100,
+            packets: 10.0,
+            left_out: 5.0,
+            from,
+            steps,
+        };
+        let mut all = vec![one(0, 65_500, steps)];
+        all.extend(begins.iter().enumerate().map(|(at, &from)| one(1 + at, from, 20)));
+        all[0].shares_its_counter(&all)
+    }
+
+    #[test]
+    fn connections_that_begin_where_a_counter_stands_share_it() {
+        assert!(shared(&[65_510, 30], 200), "it wraps");
+        assert!(!shared(&[65_510, 40_000], 200), "one has a counter of its own");
+        assert!(!shared(&[65_510], 5000), "by chance, one time in thirteen");
+        assert!(shared(&[65_510, 3000], 5000));
+        assert!(!shared(&[], 200), "nobody else");
     }
 }

@@ -81,6 +81,8 @@ pub(super) struct Gaps {
     /// Of the last data segment, which may be a retransmission below that.
     last_length: u32,
     id: u16,
+    /// What it acknowledged, the low bits.
+    acked: u16,
     /// Whether any segment had PSH, and what part of the last ones had none (of [`ALL`]).
     pushes: bool,
     unpushed: u32,
@@ -125,6 +127,7 @@ impl Fields for Gaps {
             length,
             last_length,
             id,
+            acked,
             pushes,
             unpushed,
             known,
@@ -146,7 +149,7 @@ impl Fields for Gaps {
             spacing,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, pushes, unpushed);
+        walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, acked, pushes, unpushed);
         walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
@@ -231,7 +234,7 @@ impl Gaps {
         }
         self.pushes |= pushed;
         self.unpushed = self.unpushed - self.unpushed / LATELY + if pushed { 0 } else { ALL / LATELY };
-        (self.last_length, self.id) = (segment.length, segment.ip_id);
+        (self.last_length, self.id, self.acked) = (segment.length, segment.ip_id, segment.ack as u16);
     }
 
     /// An ACK passes.

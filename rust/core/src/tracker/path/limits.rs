@@ -3,7 +3,7 @@
 mod opening;
 mod spent;
 
-use opening::{answered_by_data, opening_ns, unseen_flight_ns};
+use opening::{answered_by_data, asked_ns, opening_ns, unseen_flight_ns};
 use spent::Spent;
 
 use super::full_link::OTHERWISE;
@@ -139,7 +139,7 @@ impl Limits {
         let span_ns = end_ns.saturating_sub(sender.after_the_end_ns()).saturating_sub(first_ns).max(0);
         let mut limits = Limits::default();
         let acks = connection.senders_at(1 - direction);
-        let waits = connection.exchanges();
+        let waits = connection.exchanges(direction);
         match &sender.path {
             Some(path) => {
                 let held_ns = waits.map_or(0, |waits| waits.held_behind_full_ns[direction]);
@@ -158,6 +158,7 @@ impl Limits {
         }
         let held_ns = waits.map_or(0, |waits| waits.held[direction].1);
         limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
+        limits.ns[Limit::Application as usize] += asked_ns(connection, direction, opening_ns) as f64;
         (limits.total_ns() > 0.0).then_some(limits)
     }
 

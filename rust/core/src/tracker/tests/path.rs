@@ -872,3 +872,41 @@ fn ten_short_segments_fill_the_first_congestion_window() {
         assert_eq!(waited_ms > 50.0, application, "{again_ms}: {limits:?}");
     }
 }
+
+/// A response of 15 segments a second after the handshake: until the request came, and until it was answered, there was nothing to
+/// send. The time of a request that was lost, or of what is more than one, is not the server's.
+#[test]
+fn what_waits_for_its_request_waits_for_the_application() {
+    let request = |talk: &mut Talk, t_ms: i64, length: u32| {
+        let mut s = talk.blank(t_ms, true);
+        (s.seq, s.ack, s.length, s.ip_length) =
+            (talk.isn_a.wrapping_add(1), talk.isn_b.wrapping_add(1), length, 40 + length);
+        talk.tracker.segment(&s);
+    };
+    for (times_ms, length, expected_ms) in
+        [(vec![400], 200, 900.0), (vec![400, 700], 200, 0.0), (vec![400], 11_000, 0.0)]
+    {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        times_ms.iter().for_each(|&t_ms| request(&mut talk, t_ms, length));
+        let asked = i64::from(length);
+        for number in 0..15 {
+            let mut s = talk.blank(1000 + number, false);
+            (s.seq, s.ack) = (
+                talk.isn_b.wrapping_add(1 + 1000 * number as u32),
+                talk.isn_a.wrapping_add(1 + asked as u32),
+            );
+            (s.length, s.ip_length) = (1000, 1040);
+            talk.tracker.segment(&s);
+            let mut answer = talk.blank(1000 + number, true);
+            (answer.seq, answer.ack) = (s.ack, talk.isn_b.wrapping_add(1 + 1000 * (number as u32 + 1)));
+            talk.tracker.segment(&answer);
+        }
+        let (connections, _) = talk.done();
+        let limits = PathReport::of(&connections[0], 1).limits.expect("it took time");
+        let before_ms = (limits.total_ns() - limits.ns[Limit::Handshake as usize]) / 1e6 - 14.0;
+        assert!((before_ms - expected_ms).abs() < 1.0, "{times_ms:?} {length} {limits:?}");
+        let waited_ms = limits.ns[Limit::Application as usize] / 1e6;
+        assert!((waited_ms - expected_ms).abs() <= 14.0, "{times_ms:?} {length} {limits:?}");
+    }
+}

@@ -356,7 +356,9 @@ impl Gaps {
         self.spend(Wait::Drain, under_way_ns);
         self.spend(Wait::Application, paused_ns);
         let left_out = segment.ip_id.wrapping_sub(self.id).wrapping_sub(packets as u16);
-        if seq == self.high && (1..refused::FAR).contains(&left_out) {
+        // What answers a request of the other end had to wait for that.
+        let asked = segment.ack as u16 != self.acked;
+        if seq == self.high && !asked && (1..refused::FAR).contains(&left_out) {
             self.add_left_out(paused_ns);
         }
         if !marked {

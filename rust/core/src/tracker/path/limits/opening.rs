@@ -41,6 +41,19 @@ pub(super) fn opening_ns(connection: &Connection, first_data_ns: i64) -> i64 {
     }
 }
 
+/// How long its application had nothing to send before the first data of a direction, behind the handshake: it answers a
+/// request. All of that, without the SYNs what the response took; 0 if it answers none.
+pub(super) fn asked_ns(connection: &Connection, direction: usize, opening_ns: i64) -> i64 {
+    let first_ns = connection.senders_at(direction).totals().first_data_ns;
+    let (Some(first_ns), Some(wait_ns)) = (first_ns, connection.first_response_ns(direction)) else {
+        return 0;
+    };
+    if opening_ns == 0 {
+        return wait_ns;
+    }
+    first_ns.saturating_sub(connection.first_ns.saturating_add(opening_ns)).max(0)
+}
+
 /// When the SYN of the end that was called was acknowledged, if it sent nothing else.
 fn established_ns(second: &Sender) -> Option<i64> {
     second.totals().last_advance_ns.filter(|_| second.totals().data_segments == 0)

@@ -1,5 +1,6 @@
 """Costs: no more than the loss in all, each within its bounds, whatever is claimed."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,12 @@ from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.offered import Offered
-from multitracer.diagnosis.findings.priced import _idle as idle_by, _rate as rate_of_link, _unsaid
+from multitracer.diagnosis.findings.priced import (
+    _behind_writes_s,
+    _idle as idle_by,
+    _rate as rate_of_link,
+    _unsaid,
+)
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.layers.tcp.bottleneck import _rate
 
@@ -112,6 +118,18 @@ def test_a_cost_is_no_more_than_the_link_was_idle_for() -> None:
     assert idle_by(Offered([entry(), entry()]), used) == {}
     found = costs(Loss(10.0, 5.0, 4.0, 6.0), [Claim(0.3, 0.4, beyond_s=0.1)])
     assert (found[0].s, found[0].high_s) == pytest.approx((0.7, 0.8))
+
+
+def test_no_loss_cost_more_than_its_application_took_no_longer_to_write() -> None:
+    """2.5 MB at 1.25 Mbit/s take 16 s of 20 s, 1 s of which was the handshake's."""
+    known: Any = {"unique": 2_500_000, "loss_recovery": 0.3, "application": 0.6, "handshake": 0.05}
+    clocked = entry(parts={"writes_bps": 1.25e6}, **known)
+    assert _behind_writes_s(Offered([clocked])) == pytest.approx(3.0)
+    assert _behind_writes_s(Offered([entry(**known)])) == math.inf
+    assert _behind_writes_s(Offered([clocked, entry(1, **known)])) == math.inf
+    (found,) = costs(Loss(20.0, 8.0, 6.0, 9.0), [Claim(0, 6.0, follows=True, most_s=2.9)])
+    assert (found.s, found.high_s) == (2.9, 2.9)
+    assert found.low_s <= 2.9
 
 
 def test_slow_start_leaves_a_link_idle_until_its_window_fills_it() -> None:

@@ -210,7 +210,7 @@ def limits(connection: Object) -> str:
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
         if share >= (_SEEN if found["method"] != "inferred" or name in _MEASURED else _RESOLVED)
     ]
-    full = f"; receiver window full during recovery: {also:.0%}" if also >= _SOME else ""
+    full = f"; receiver window full during recovery: at least {also:.0%}" if also >= _SOME else ""
     paced = facts.window_paced_s / seconds
     full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
     own = facts.paced_s / seconds

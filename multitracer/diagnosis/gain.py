@@ -140,6 +140,7 @@ def costs(loss: Loss, claims: Sequence[Claim], opening_s: float = 0.0, last_s: f
     for claim in claims:
         claimed = claim.s + claim.shared_s
         cost_s = claim.s * fixed + claim.shared_s * part + (claimed * more if claim.follows else 0.0)
+        cost_s = min(cost_s, claim.most_s)
         # Without it, what others share may go as well: it may have led to them.
         others_s = own - claim.s + apart - (claim.shared_s if claim.apart else 0.0)
         own_most_s = claimed + claim.open_s + claim.beyond_s

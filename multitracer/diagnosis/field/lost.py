@@ -125,7 +125,7 @@ def held_in_recovery(group: Group) -> str:
     said = f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
-        said += f"; during recovery the receiver's window was full, too, for {duration(filled_s)}"
+        said += f"; during recovery the receiver's window was full, too, for at least {duration(filled_s)}"
     silent_s = sum(min(flow.silent_s, flow.waits_s.get("loss_recovery", 0.0)) for flow in flows)
     if silent_s >= SILENT * group.seconds and not any(flow.rto for flow in flows):
         said += (

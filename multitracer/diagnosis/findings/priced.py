@@ -151,7 +151,11 @@ def from_captures(
         else:
             follows = one.kind in _SHARING and (one.kind != "bottleneck" or one.cost_s + twice_s > 0)
             own_s, apart = twice_s if one is first else 0.0, one.kind in _APART
-            whole_s = _after_losses_s(path, utilization) + twice_s if one.kind in OF_LOSS else math.inf
+            whole_s = math.inf
+            if one.kind in OF_LOSS:
+                whole_s = min(
+                    _after_losses_s(path, utilization) + twice_s, max(_behind_writes_s(path) - least_s, 0.0)
+                )
             claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart, most_s=whole_s))
     claims += _unsaid(path, {one.kind for one in found})
     blamed = any(one.kind == _OPENING for one in found)
@@ -249,6 +253,18 @@ def _after_losses_s(path: Offered, utilization: Object | None) -> float:
         return math.inf
     others_s = sum(idle.get(cause, 0.0) for cause in _OF_NO_LOSS)
     return max(float(utilization["idle_high"]) * float(utilization["span_s"]) - others_s, 0.0)
+
+
+def _behind_writes_s(path: Offered) -> float:
+    """How much longer the only connection took than its application, which writes by its own clock.
+
+    Without limit where it has no clock.
+    """
+    (flow, *others) = path.flows
+    if others or not flow.writes_bps:
+        return math.inf
+    written_s = 8.0 * flow.unique_bytes / flow.writes_bps
+    return max(path.together_s - _handshake_s(path) - written_s, 0.0)
 
 
 def _after_data_s(path: Offered) -> float:

@@ -10,7 +10,7 @@ use super::series::Series;
 use super::steady::{FEW, tolerance};
 
 /// What arrived was on the line for this part of the time at least...
-const NEAR: f64 = 0.5;
+const NEAR: f64 = 0.4;
 /// ...and had been behind it by so many times what it may be off.
 const BEHIND: f64 = 4.0;
 
@@ -98,6 +98,12 @@ mod tests {
         let kept = found(&written(60_000, 6, 60)).expect("it came back to the line");
         assert!((kept.bytes_per_s / 60_000.0 * (1i64 << 20) as f64 / 1e9 - 1.0).abs() < 0.02);
         assert_eq!(kept.behind_ns, 6 << 20);
+        assert_eq!(
+            found(&written(60_000, 33, 60)).map(|kept| kept.behind_ns),
+            Some(33 << 20),
+            "for most of it"
+        );
+        assert!(found(&written(60_000, 40, 60)).is_none(), "what is left shows no clock");
     }
 
     #[test]

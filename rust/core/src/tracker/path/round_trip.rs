@@ -97,7 +97,21 @@ impl RoundTrip {
                 }
                 _ => (None, None),
             },
-            Some(_) if beside && !bounded && halves.echoes == 0 => quantiles(&halves.whole, base_ns),
+            Some(_) if beside && !bounded && halves.echoes == 0 => {
+                let whole = quantiles(&halves.whole, base_ns);
+                let host_ns = near.min_ns.unwrap_or(0) as f64;
+                let longer = |ns: f64, far_ns: Option<f64>| {
+                    far_ns.is_some_and(|far_ns| ns > LATER * (far_ns + host_ns))
+                };
+                // The half toward the sender was taken for as long as in its handshake, which had waited in its own queue.
+                match whole.0 {
+                    Some(ns) if longer(ns, far.median_ns) => {
+                        let with_host = |far_ns: Option<f64>| far_ns.map(|ns| ns + host_ns);
+                        (with_host(far.median_ns), with_host(far.p95_ns))
+                    }
+                    _ => whole,
+                }
+            }
             _ => (None, None),
         };
         RoundTrip {
@@ -115,6 +129,9 @@ impl RoundTrip {
         }
     }
 }
+
+/// A median of the whole that is longer by so much than that of the half toward the receiver has more in it than that and a host.
+const LATER: f64 = 1.125;
 
 /// Median and 95th percentile: a quantile is known to the width of a bucket, the least exactly.
 fn quantiles<const BUCKETS: usize>(

@@ -910,3 +910,33 @@ fn what_waits_for_its_request_waits_for_the_application() {
         assert!((waited_ms - expected_ms).abs() <= 14.0, "{times_ms:?} {length} {limits:?}");
     }
 }
+
+/// The ACK of the handshake waited 10 ms in the sender's own queue, which is empty when a FIN of the other end is answered: no
+/// data took longer than its ACK.
+#[test]
+fn what_the_handshake_waited_is_in_no_later_round_trip() {
+    let mut talk = Talk::new(7);
+    let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+    let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
+        let mut segment = talk.blank(0, from_a);
+        segment.t_ns = t_ns;
+        fill(&mut segment);
+        talk.tracker.segment(&segment);
+    };
+    pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
+    pass(20 * MS, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
+    pass(30 * MS, true, &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+    for place in 0..100 {
+        let t_ns = (100 + 30 * place) * MS;
+        let seq = isn_a + 1 + 1000 * place as u32;
+        pass(t_ns, true, &|s| (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1000, 1040));
+        pass(t_ns + 20 * MS, false, &|s| (s.seq, s.ack) = (isn_b + 1, seq + 1000));
+    }
+    let end_ns = 4000 * MS;
+    pass(end_ns, false, &|s| (s.seq, s.ack, s.flags) = (isn_b + 1, isn_a + 100_001, flags::FIN | flags::ACK));
+    pass(end_ns + 20_000, true, &|s| (s.seq, s.ack) = (isn_a + 100_001, isn_b + 2));
+    let (connections, _) = talk.done();
+    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let median_ns = found.median_ns.expect("next to the sender");
+    assert!((20e6..21e6).contains(&median_ns), "{median_ns}");
+}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
+from multitracer.cli.words import limits as limits_line
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import KernelCounts
@@ -558,6 +559,46 @@ def test_what_repaired_nothing_is_no_recovery_of_a_loss() -> None:
         assert f"; {what} left the link less than full" in said.text, said.text
 
 
+def test_recovery_among_far_more_reordered_segments_is_an_upper_bound() -> None:
+    """Duplicate ACKs of what was reordered look like those of a loss, but at the sender."""
+    facts: Any = {"loss_recovery": 0.6, "lost": (3, 0), "again": {"fast": 40}}
+    for reordered, point, most in ((300, "mid", True), (60, "mid", False), (300, "snd", False)):
+        one = entry(point=point, arrivals={"reordered": reordered}, **facts)
+        (said, *_) = sentences([one])
+        assert ("held the transfer for at most 12.0 of 20.0 s" in said.text) == most, said.text
+        assert ("loss recovery at most 60%" in limits_line(one)) == most
+
+
+def test_a_queue_that_differs_between_connections_says_by_how_much() -> None:
+    """Half of the data had 40 ms of it; one connection 10 ms, one 90 ms."""
+    several = [
+        entry(at, bandwidth=1.0, full=1.0, rate=8e6, base=20.0, shared=2, queue=(ms, ms + 5.0))
+        for at, ms in enumerate((10.0, 40.0, 90.0))
+    ]
+    (said, *_) = sentences(several)
+    assert (
+        "added 40 ms (median; of single connections 10 ms to 90 ms; 95th percentile up to 95 ms) to a base"
+        in said.text
+    )
+    alike: Any = {
+        "bandwidth": 1.0,
+        "full": 1.0,
+        "rate": 8e6,
+        "base": 20.0,
+        "shared": 2,
+        "queue": (42.0, 47.0),
+    }
+    (said, *_) = sentences([entry(at, **alike) for at in range(3)])
+    assert "added 42 ms (median; 95th percentile 47 ms) to a base RTT" in said.text
+
+
+def test_a_window_far_beyond_what_was_in_flight_was_full_while_it_was_smaller() -> None:
+    facts: Any = {"receiver_window": 0.6, "bandwidth": 0.4, "base": 60.0, "unique": 2_500_000}
+    for window, words in ((1_000_000, "while it grew to 1,000,000 bytes"), (65_535, "at most 65,535 bytes")):
+        (said, *_) = sentences([entry(**facts) | {"max_window_bytes": window}])
+        assert f"({words}" in said.text, said.text
+
+
 def test_seconds_of_several_connections_are_called_a_sum() -> None:
     some = [entry(at, application=0.5, bandwidth=0.5) for at in range(3)]
     assert "30.0 of 60.0 s, the sum over all 3 connections" in sentences(some)[0].text
@@ -955,6 +996,15 @@ def test_a_handshake_that_waited_for_a_timer_says_so() -> None:
     )
     (said, *_) = sentences([entry(0, seconds=4.0, handshake=0.9)])
     assert "lost" not in said.text
+
+
+def test_a_handshake_that_waited_for_a_timer_is_said_however_long_the_queue() -> None:
+    """A stall of a second is the 95th percentile of what was queued: a SYN did not wait in it."""
+    facts: Any = {"bandwidth": 0.8, "full": 0.9, "rate": 1.5e6, "base": 59.0, "queue": (36.0, 1006.0)}
+    for timeouts in (0, 1):
+        said = sentences([entry(0, seconds=10.0, handshake=0.2, syn_timeouts=timeouts, **facts)])
+        told = any("a SYN or SYN+ACK was lost or late once" in one.text for one in said)
+        assert told == (timeouts > 0)
 
 
 def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:

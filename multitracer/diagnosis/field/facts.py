@@ -25,6 +25,10 @@ Less may be ACKs that were lost or late."""
 FULL = 0.5
 """A link that was full for this part of the time in which the network was the limit is the cause of it."""
 
+REORDERED = 0.1
+OVERTAKEN = 2
+"""From this part of the segments on, and so many for each retransmission, reordering hides recoveries."""
+
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
@@ -344,6 +348,16 @@ class Flow:
         """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
         in_stall = bool(self.stalls_s) and self.window_in_recovery_s > self.waits_s.get("loss_recovery", 0.0)
         return 0.0 if in_stall else self.window_in_recovery_s
+
+    @property
+    def recovery_at_most(self) -> bool:
+        """Whether its time of loss recovery is but an upper bound.
+
+        Away from the sender duplicate ACKs of what the network reordered look like those of a loss: which
+        of them opened a recovery does not show where far more was reordered than retransmitted.
+        """
+        many = self.reordered >= max(REORDERED * self.data_segments, OVERTAKEN * self.retransmissions)
+        return many and self.reordered > 0 and self.point != "snd"
 
     @property
     def shared(self) -> bool:

@@ -25,6 +25,9 @@ STANDING = "a standing queue (bufferbloat)"
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
+APART_TIMES, APART_MS = 1.5, 5.0
+"""Medians of a queue that differ by more are said of connections one by one."""
+
 
 def bottleneck(group: Group) -> str:
     """That a link was full, or that several kept its queue filled."""
@@ -164,7 +167,20 @@ def _queue(group: Group, *, named: bool = False) -> str:
     at_most = all(flow.base_at_most for flow in alike if flow.base_rtt_ms == base_ms)
     usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, base_at_most=at_most)
     what = STANDING if named and usual.has_queue else "the queue"
-    return f"; {what}{queue_words(usual)}"
+    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike, base_ms))}"
+
+
+def _by_connection(flows: list[Flow], base_ms: float) -> tuple[float, float, float] | None:
+    """Least and largest median of what the queue added to connections, and the largest 95th percentile.
+
+    None where the medians are about the same.
+    """
+    queues = [flow.queue_ms or (0.0, 0.0) for flow in flows]
+    above = [(flow.base_rtt_ms or 0.0) - base_ms for flow in flows]
+    medians, tails = ([queue[at] + more for queue, more in zip(queues, above, strict=True)] for at in (0, 1))
+    least_ms, most_ms = min(medians), max(medians)
+    apart = most_ms > max(APART_TIMES * least_ms, least_ms + APART_MS)
+    return (least_ms, most_ms, max(tails)) if apart else None
 
 
 def _usual(flows: list[Flow]) -> Flow:
@@ -179,14 +195,22 @@ def _usual(flows: list[Flow]) -> Flow:
     return flow
 
 
-def queue_words(flow: Flow, *, stood: bool = False) -> str:
+def queue_words(
+    flow: Flow, *, stood: bool = False, by_connection: tuple[float, float, float] | None = None
+) -> str:
     """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``.
+
+    Of several (`by_connection`): ``median; of single connections 21 to 87 ms; 95th percentile up to 90 ms``.
 
     Where the path stalled, or the link was away (`stood`), the percentile may be that of packets that waited
     for the end of that: the median alone.
     """
     median, p95 = flow.queue_ms or (0.0, 0.0)
-    tail = "" if stood or flow.stalls_s else f"; 95th percentile {from_ms(p95)}"
+    apart, up_to = "", ""
+    if by_connection is not None:
+        least_ms, most_ms, p95 = by_connection
+        apart, up_to = f"; of single connections {from_ms(least_ms)} to {from_ms(most_ms)}", "up to "
+    tail = apart + ("" if stood or flow.stalls_s else f"; 95th percentile {up_to}{from_ms(p95)}")
     when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
     least = "at least " if flow.base_at_most else ""
     added = f" added {least}{from_ms(median)} (median{tail}{when})"

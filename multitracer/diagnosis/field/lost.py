@@ -122,7 +122,8 @@ def held_in_recovery(group: Group) -> str:
     With what else held it then: the receiver's window, a silence, one segment in each RTT.
     """
     flows = group.flows
-    said = f"; loss recovery, and the smaller congestion window behind it, held {held(group)}"
+    most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
+    said = f"; loss recovery, and the smaller congestion window behind it, held {held(group, most)}"
     filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for at least {duration(filled_s)}"

@@ -88,7 +88,8 @@ _OPENING = 0.25
 def _usual_opening(group: Group) -> bool:
     """Whether all that it tells is a handshake of a round trip: every connection has one."""
     handshakes = [flow.limits_s.get("handshake", 0.0) for flow in group.flows]
-    if group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:
+    late = any(flow.syn_timeouts for flow in group.flows)
+    if late or group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:
         return False
     # A SYN waits in a queue that stands already, too.
     return all(

@@ -27,6 +27,7 @@ from multitracer.diagnosis.field.receivers import (
     STALLED,
     common_reader,
     full_beside_window_s,
+    window_used,
 )
 from multitracer.diagnosis.field.turns import turn_words, turns_of_path
 from multitracer.model.quantities import count, duration, rate
@@ -120,8 +121,8 @@ def _receiver(group: Group) -> str:
     window = max(flow.max_window_bytes for flow in flows)
     rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
     most = f"at most {window:,} bytes" if window else ""
-    if all(flow.max_window_bytes > flow.unique_bytes for flow in flows):
-        most = f"while it grew to {window:,} bytes"  # which hold all there was: only a smaller one was full
+    if all(_grew(flow, kept_by) for flow in flows):
+        most = f"while it grew to {window:,} bytes"
     if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
     # It was full for less: that a sender waits for some more segments of room is inferred.
@@ -140,6 +141,18 @@ def _receiver(group: Group) -> str:
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
+
+
+def _grew(flow: Flow, kept_by: str | None) -> bool:
+    """Whether only a smaller window was full than the largest, which held all, or far more than needed."""
+    used = window_used(flow)
+    timed = flow.timeouts or flow.rto
+    far_beyond = kept_by is None and used is not None and used < USED and not timed
+    return flow.max_window_bytes > flow.unique_bytes or far_beyond
+
+
+USED = 0.1
+"""A window of which less was in flight on average was full while it was smaller, if nobody read slowly."""
 
 
 def _full_beside(group: Group) -> str:

@@ -183,11 +183,13 @@ impl RoundTrips {
     }
 }
 
-/// How often the timer of a SYN or of a SYN+ACK expired; where a SYN+ACK was lost, those of both ends expire.
+/// How often the timer of a SYN or of a SYN+ACK expired; where a SYN+ACK was lost, those of both ends expire. Each SYN that was
+/// retransmitted may have been answered by a SYN+ACK that no timer sent.
 pub fn syn_timeouts(connection: &Connection) -> u64 {
     let expired =
         |direction| connection.senders_at(direction).timeouts().iter().filter(|one| one.seq == 0).count();
-    expired(0).max(expired(1)) as u64
+    let answers = (connection.senders_at(0).totals().syn as usize).saturating_sub(1);
+    expired(0).max(expired(1).saturating_sub(answers)) as u64
 }
 
 /// How often the timer of data expired that had arrived, as every ACK of it was lost.

@@ -11,7 +11,7 @@ pub(super) const BINS: usize = 64;
 const FIRST: u32 = 20;
 /// Bins of which a rate is taken, at least, and what those in the middle hold.
 const FEW: usize = 6;
-const ENOUGH: u64 = 48_000;
+const ENOUGH: u64 = 40_000;
 /// ACKs of those: where a shaper releases, or a receiver acknowledges, dozens of segments at once, one such clump more or less
 /// would be a change.
 const MANY: u64 = 6;

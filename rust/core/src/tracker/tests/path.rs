@@ -940,3 +940,50 @@ fn what_the_handshake_waited_is_in_no_later_round_trip() {
     let median_ns = found.median_ns.expect("next to the sender");
     assert!((20e6..21e6).contains(&median_ns), "{median_ns}");
 }
+
+/// At the receiver, without timestamps: one of 200 segments, ten in each RTT, comes 30 ms late, or 400 ms. The first was overtaken; the
+/// second was lost, and recovery began two RTTs behind it at the latest.
+#[test]
+fn what_is_missing_for_longer_than_others_overtake_was_lost() {
+    for (late_ms, lost) in [(30, false), (400, true)] {
+        let mut talk = Talk::new(7);
+        talk.ttl_b = 57;
+        let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+        let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
+            let mut segment = talk.blank(0, from_a);
+            segment.t_ns = t_ns;
+            segment.ttl = if from_a { 57 } else { 64 };
+            fill(&mut segment);
+            talk.tracker.segment(&segment);
+        };
+        pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
+        pass(10_000, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
+        pass(40 * MS, true, &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
+        let mut order: Vec<(i64, u32)> = (0..200u32)
+            .map(|place| {
+                let at_us = 41_000 + 40_000 * i64::from(place / 10) + 100 * i64::from(place % 10);
+                (at_us + if place == 60 { 1000 * late_ms } else { 0 }, place)
+            })
+            .collect();
+        order.sort_unstable();
+        let mut come = [false; 201];
+        for (t_us, place) in order {
+            let seq = isn_a + 1 + 1000 * place;
+            pass(t_us * 1000, true, &|s| {
+                (s.seq, s.ack, s.length, s.ip_length) = (seq, isn_b + 1, 1000, 1040);
+                // In the order in which they were sent: what was lost comes with a later number.
+                let again = lost && t_us >= 681_000;
+                s.ip_id = 3 + if again && place == 60 { 160 } else { place as u16 + u16::from(again) };
+            });
+            come[place as usize] = true;
+            let until = come.iter().position(|&there| !there).unwrap_or(200) as u32;
+            pass(t_us * 1000 + 20_000, false, &|s| (s.seq, s.ack) = (isn_b + 1, isn_a + 1 + 1000 * until));
+        }
+        let (connections, _) = talk.done();
+        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let recovery_ms = limits.ns[Limit::LossRecovery as usize] / 1e6;
+        let expected_ms = if lost { 240.0..400.0 } else { 0.0..10.0 };
+        assert!(expected_ms.contains(&recovery_ms), "{late_ms} {limits:?}");
+        assert!(!lost || limits.before_loss_ns / 1e6 < 240.0 + 120.0, "{limits:?}");
+    }
+}

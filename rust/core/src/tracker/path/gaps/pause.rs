@@ -119,7 +119,7 @@ impl Gaps {
             && seq >= high
             && !recovering
             && !now.missing
-            && (una >= self.recover || now.open(halves));
+            && (una >= self.recover || now.open(halves) && !self.persists(t_ns, halves));
         if !orderly {
             self.disturbed(segment, seq, gap_ns, now, (halves, trains));
             return false;
@@ -191,6 +191,13 @@ impl Gaps {
         application || written
     }
 
+    /// Away from the sender, what duplicate ACKs told of is missing for longer than packets that others overtake: it was lost.
+    #[inline(always)]
+    fn persists(&self, t_ns: i64, halves: &Halves) -> bool {
+        let overdue_ns = t_ns - self.suspected.since_ns;
+        !halves.beside_sender() && overdue_ns > 2 * (halves.base_ns() + halves.queued_ns()) + halves.slack_ns
+    }
+
     /// The same in loss recovery, or where segments do not come in order: the application did not make it wait.
     #[inline(always)]
     fn disturbed(
@@ -211,16 +218,16 @@ impl Gaps {
             let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
             self.write_follows((t_ns, received.prompted_ns, halves.near_ns(), echoed), seq, gap_ns, halves);
         }
+        // Packets that overtake each other leave no pause as long as a timer.
+        let brief = gap_ns < SILENCE_NS.max(halves.base_ns().saturating_mul(2));
         if !self.heard && next && !now.recovering {
             self.spend(Wait::Unknown, gap_ns);
-        } else if !next && !halves.beside_sender() && now.open(halves) {
+        } else if !next && brief && !halves.beside_sender() && now.open(halves) {
             // What others overtook was not sent again.
             self.spend(Wait::Network, gap_ns);
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
             let recovery_ns = self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
-            // Packets that overtake each other leave no pause as long as a timer.
-            let brief = gap_ns < SILENCE_NS.max(halves.base_ns().saturating_mul(2));
             if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }

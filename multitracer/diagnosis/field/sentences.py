@@ -264,7 +264,7 @@ def _slow_start(group: Group) -> str:
             else "and the capture shows no loss"
         )
         return (
-            f"the congestion window limited {held(group)}, {seen}: slow start alone "
+            f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: slow start alone "
             f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
             "sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does not "
             f"show here do so without a loss{hint}"
@@ -279,8 +279,11 @@ def _slow_start(group: Group) -> str:
 def _how_exactly(flows: Sequence[Flow]) -> str:
     """``at most`` or ``about``, where the sender mostly waited for others, and does not show when.
 
-    What a writer had not given it is its own wait; where the receiver's window took over is known roughly.
+    What a writer had not given it is its own wait; where the receiver's window took over is known roughly. Nor
+    does the end of slow start show where a link may have been full that does not show.
     """
+    if any(flow.link_hidden for flow in flows):
+        return "at most "
     away = [flow for flow in flows if flow.point != "snd" and not flow.kernel]
     for name, words in (("application", "at most "), ("receiver_window", "about ")):
         if any(2 * flow.limits_s.get(name, 0.0) > (flow.seconds or 0.0) for flow in away):

@@ -147,6 +147,11 @@ impl Limits {
             }
             None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
         }
+        // Of most of its data nothing is known but the ACKs: the capture lost it.
+        if sender.unseen_bytes() > sender.unique_bytes() {
+            limits = Limits::default();
+            limits.ns[Limit::Unknown as usize] = span_ns as f64;
+        }
         let opening_ns = opening_ns(connection, first_ns);
         let (opening_ns, unanswered_ns) = answered_by_data(connection, direction, (first_ns, opening_ns));
         limits.ns[Limit::Handshake as usize] = opening_ns as f64;

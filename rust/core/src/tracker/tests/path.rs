@@ -987,3 +987,21 @@ fn what_is_missing_for_longer_than_others_overtake_was_lost() {
         assert!(!lost || limits.before_loss_ns / 1e6 < 240.0 + 120.0, "{limits:?}");
     }
 }
+
+/// Of twenty segments, or of twenty and ten thousand that the capture lost: what limited most of it is not known.
+#[test]
+fn what_a_capture_lost_says_nothing_of_what_limited_it() {
+    for lost in [0, 10_000_000] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        for place in 0..20 {
+            let missing = if place >= 10 { lost } else { 0 };
+            talk.data(200 + 1000 * place, 1 + missing + 1000 * place, 1000);
+            talk.ack(300 + 1000 * place, 1 + missing + 1000 * (place + 1), &[]);
+        }
+        let (connections, _) = talk.done();
+        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let expected = if lost > 0 { Limit::Unknown } else { Limit::Application };
+        assert_eq!(limits.dominating(), expected, "{limits:?}");
+    }
+}

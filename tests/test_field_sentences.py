@@ -569,6 +569,27 @@ def test_recovery_among_far_more_reordered_segments_is_an_upper_bound() -> None:
         assert ("loss recovery at most 60%" in limits_line(one)) == most
 
 
+def test_a_share_of_time_leaves_out_what_is_unknown_and_says_so() -> None:
+    for unknown, said_so in ((0.3, True), (0.02, False)):
+        (said, *_) = sentences([entry(bandwidth=1 - unknown, unknown=unknown, full=1.0, rate=6e6)])
+        words = "for 100% of the time with data in flight"
+        assert (f"{words}, apart from what is not known" in said.text) == said_so, said.text
+        assert words in said.text
+
+
+def test_data_that_may_lie_unread_shows_no_link_without_an_rtt() -> None:
+    """1.1 Mbit/s through 27,740 bytes, of which the base RTT needs a tenth: a reader's pace."""
+    halves: Any = {"toward_receiver": {"min_ms": 0.004}, "toward_sender": {"min_ms": 21.5}}
+    rtt: Any = halves | {"base_ms": 21.5, "median_ms": None, "base_at_most": True, "timed_share": 1.0}
+    facts: Any = {"receiver_window": 0.97, "bandwidth": 0.03, "full": 0.8, "base": 21.5, "rtt": rtt}
+    facts |= {"unique": 237_476, "goodput_bps": 1.11e6, "seconds": 1.73, "rate": 1.14e6}
+    (said, *_) = sentences([entry(**facts) | {"max_window_bytes": 27_740}])
+    assert "the link was full, too" not in said.text
+    # All of a window that is in flight is behind a link.
+    (said, *_) = sentences([entry(**facts) | {"max_window_bytes": 3_000}])
+    assert "the link was full, too" in said.text
+
+
 def test_a_queue_that_differs_between_connections_says_by_how_much() -> None:
     """Half of the data had 40 ms of it; one connection 10 ms, one 90 ms."""
     several = [

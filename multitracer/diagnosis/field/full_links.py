@@ -86,7 +86,7 @@ def fullness(group: Group) -> str:
     about = "" if only.rate_exact else "about "
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
-        when = "the time" if only.link_known else "the time with data in flight"
+        when = "the time" if only.link_known else f"the time with data in flight{_without_unknown(flows)}"
         share = f"{_least(only.full_share, flows)}{percent(only.full_share)}"
         said += f"{',' if said else ''} for {share} of {when}"
     return said
@@ -126,11 +126,25 @@ def _share_of_time(group: Group) -> str:
     always = all((flow.seconds or 0.0) >= MOST_OF_ALL * group.of_s for flow in flows)
     when = "the time" if always else "their time"
     if not all(flow.link_known for flow in flows):
-        when = "their time with data in flight"
+        when = f"their time with data in flight{_without_unknown(flows)}"
     part = group.span_s < MOST_OF_ALL * group.of_s
     there = f" (they were there for {part_of_time(group.span_s, group.of_s)})" if part else ""
     share = _known_share(flows)
     return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
+
+
+def _without_unknown(flows: tuple[Flow, ...]) -> str:
+    """``, apart from what is not known``: that time may have data in flight, too, and is none of a share's."""
+    unknown_s = sum(flow.limits_s.get("unknown", 0.0) for flow in flows)
+    return (
+        ", apart from what is not known"
+        if unknown_s >= NOTED * sum(flow.busy_s for flow in flows) > 0
+        else ""
+    )
+
+
+NOTED = 0.05
+"""From this part of the time with data in flight on, it is said that what is unknown is left out."""
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:

@@ -199,6 +199,10 @@ def _may_lie_unread(flow: Flow) -> bool:
     """Whether much of the window may have been data that the application had not read."""
     if _closed_for_long(flow) or reader_of(flow) not in (SMALL, None):
         return True
+    # Without timestamps, at one pace, what lay unread and what waited in a hidden queue are the same.
+    pace = flow.rate_bps is not None and flow.rate_bps <= PACE * (flow.goodput_bps or 0.0)
+    if pace and flow.rtt_ms is None and (window_used(flow) or 0.0) < _MOSTLY:
+        return True
     # One that grew beyond all that was sent was full only while it was small.
     grew = flow.max_window_bytes > flow.unique_bytes
     return not grew and _at_once_bytes(flow) * FAR_BELOW < flow.max_window_bytes

@@ -279,8 +279,8 @@ def _slow_start(group: Group) -> str:
 def _how_exactly(flows: Sequence[Flow]) -> str:
     """``at most`` or ``about``, where the sender mostly waited for others, and does not show when.
 
-    What a writer had not given it is its own wait; where the receiver's window took over is known roughly. Nor
-    does the end of slow start show where a link may have been full that does not show.
+    What a writer had not given it is its own wait; where the receiver's window took over is known roughly.
+    Nor does the end of slow start show where a full link may be hidden.
     """
     if any(flow.link_hidden for flow in flows):
         return "at most "

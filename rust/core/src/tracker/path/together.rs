@@ -20,6 +20,8 @@ const ENOUGH: f64 = 16.0;
 const NEAREST: f64 = 0.6;
 /// ...and their mean distance from it, times this, is that of all bins of a normal distribution: for this part of them,
 const AS_ALL: f64 = 2.012;
+/// A link that brought this part of its rate over a time was full for as much of it.
+const BROUGHT: f64 = 0.95;
 /// A full link never takes more: so many of the bins may hold more than the sum varies by, twice.
 const ABOVE: f64 = 0.05;
 /// What the sum may vary by (mean distance from its median, as a part of that)...
@@ -227,16 +229,16 @@ fn judge(
             row.throughout().filter(|&at| sum_at(rows, at) >= FULL * usual).count(),
             row.throughout().count(),
         );
+        // Receivers that acknowledge many segments at once make one bin lack what the next has: all that was brought counts.
+        let brought = row.throughout().map(|at| sum_at(rows, at)).sum::<f64>() / (usual * all.max(1) as f64);
+        let share = full as f64 / all.max(1) as f64;
+        let share = if brought >= BROUGHT { brought.clamp(share, 1.0) } else { share };
         // Of who was there for a short time only, no more is known than that the link was full all of it, if it got its share.
         let fair = own >= fair / 2.0;
         if count < if whole && full == all && fair { SOON } else { FEW / 2 } {
             return None;
         }
-        Some(Link {
-            bytes_per_s: (usual / seconds) as u64,
-            full_permille: (full * 1000 / all.max(1)) as u32,
-            fair,
-        })
+        Some(Link { bytes_per_s: (usual / seconds) as u64, full_permille: (share * 1000.0) as u32, fair })
     };
     Some(rows.iter().zip(whole).map(link).collect())
 }
@@ -321,6 +323,18 @@ mod tests {
         let full = |place: usize| found[place].expect("they share it").full_permille;
         assert!((300..=350).contains(&full(0)), "{}", full(0));
         assert_eq!(full(1), 1000);
+    }
+
+    /// Every fifth bin lacks a quarter that the next one has more: a receiver acknowledged many segments at once.
+    #[test]
+    fn a_link_that_brought_all_it_can_was_full_all_the_time() {
+        let parts: Vec<i64> = (0..40i64).map(|at| 20_000 + 15_000 * (at % 5)).collect();
+        let late = |at: i64| [0, 0, 25_000, -25_000, 0][(at % 5) as usize];
+        let one = series(1, &parts);
+        let two = series(1, &(0..40).map(|at| 100_000 - parts[at as usize] - late(at)).collect::<Vec<_>>());
+        let found = share_a_full_link(&[all_of(&one, 1.0), all_of(&two, 1.0)], 1000.0);
+        let full = found[0].expect("they share it").full_permille;
+        assert!(full >= 950, "{full}");
     }
 
     /// In front of the link a quarter more passes than it carries: its rate is what it did not drop.

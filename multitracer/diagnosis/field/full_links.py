@@ -134,13 +134,10 @@ def _share_of_time(group: Group) -> str:
 
 
 def _without_unknown(flows: tuple[Flow, ...]) -> str:
-    """``, apart from what is not known``: that time may have data in flight, too, and is none of a share's."""
+    """``, apart from what is not known``: data may be in flight then, too, and no share has that time."""
     unknown_s = sum(flow.limits_s.get("unknown", 0.0) for flow in flows)
-    return (
-        ", apart from what is not known"
-        if unknown_s >= NOTED * sum(flow.busy_s for flow in flows) > 0
-        else ""
-    )
+    noted = unknown_s >= NOTED * sum(flow.busy_s for flow in flows) > 0
+    return ", apart from what is not known" if noted else ""
 
 
 NOTED = 0.05

@@ -211,10 +211,17 @@ def queue_words(
 ) -> str:
     """`` added 37 ms (median; 95th percentile 41 ms) to a base RTT of 1.2 ms``.
 
-    Of several (`by_connection`): ``median; of single connections 21 to 87 ms; 95th percentile up to 90 ms``.
+    Of several: ``median; of single connections 21 to 87 ms; 95th percentile up to 90 ms``.
 
-    Where the path stalled, or the link was away (`stood`), the percentile may be that of packets that waited
-    for the end of that: the median alone.
+    Parameters
+    ----------
+    flow : Flow
+        With a queue.
+    stood : bool
+        Whether the path stalled, or the link was away: the percentile may be that of packets that waited for
+        the end of that, so that the median stands alone.
+    by_connection : tuple of float, optional
+        Milliseconds: least and largest median of several, and the largest 95th percentile.
     """
     median, p95 = flow.queue_ms or (0.0, 0.0)
     apart, up_to = "", ""

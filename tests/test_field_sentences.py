@@ -1110,6 +1110,17 @@ def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_
     assert first.text.startswith("the path before this capture, or the sender's host, stalled for 9.00 s")
 
 
+def test_a_window_that_was_small_for_far_longer_than_slow_start_was_so_in_the_stall() -> None:
+    """Of 20 s, 4 s before the first loss, 14 s of recovery, 2 s unknown; slow start takes 0.2 s."""
+    facts: Any = {"congestion_window": 0.2, "loss_recovery": 0.7, "base": 20.0, "queue": (2.0, 5.0)}
+    for before_loss, window_s, recovery_s in ((0.2, 0.4, 14.0), (0.01, 4.0, 12.4)):
+        parts = {"congestion_window_before_loss": before_loss}
+        found = flow(entry(**facts, lost=(9, 0), parts=parts, standstills=stood(3.6)))
+        assert found is not None
+        assert found.waits_s["congestion_window"] == pytest.approx(window_s, abs=0.3)
+        assert found.waits_s["loss_recovery"] == pytest.approx(recovery_s, abs=0.3)
+
+
 @pytest.mark.parametrize(("still_s", "first"), [(1.0, "bottleneck"), (8.0, "standstill")])
 def test_a_full_link_is_the_cause_unless_its_path_stood_still_for_long(still_s: float, first: str) -> None:
     one = entry(bandwidth=0.9, congestion_window=0.1, full=0.9, lost=(3, 0), standstills=stood(still_s))

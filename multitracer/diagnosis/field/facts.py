@@ -29,6 +29,9 @@ REORDERED = 0.1
 OVERTAKEN = 2
 """From this part of the segments on, and so many for each retransmission, reordering hides recoveries."""
 
+MOSTLY_STALLED = 0.5
+"""A congestion window that was small for this part of a stall on was what the sender seemed to wait for."""
+
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
@@ -336,6 +339,11 @@ class Flow:
             spent["unknown"] += spent["loss_recovery"]
             spent["loss_recovery"] = 0.0
         left_s = self.stalled_s
+        # A window that was small before the first loss for longer than slow start was so in the stall.
+        longer_s = min(self.before_loss_s - self.slow_start_s, spent["congestion_window"], left_s)
+        if longer_s >= MOSTLY_STALLED * left_s > 0.0:
+            spent["congestion_window"] -= longer_s
+            left_s -= longer_s
         for name in _IN_A_STANDSTILL:
             taken_s = min(spent[name], left_s)
             spent[name] -= taken_s

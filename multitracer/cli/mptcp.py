@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from multitracer.model.quantities import count
+
 
 def lines(found: Mapping[str, Any], shown: int) -> Iterator[tuple[str, str]]:
     """Label and text of each line, of so many transfers at most.
@@ -19,10 +21,11 @@ def lines(found: Mapping[str, Any], shown: int) -> Iterator[tuple[str, str]]:
     for number, transfer in enumerate(found["transfers"][:shown]):
         direction = transfer["data_direction"]
         whole = transfer[direction]
+        subflows = count(len(transfer["subflows"]), "subflow")
         if whole is None or not whole["bytes"]:
-            yield f"Transfer {number}", f"{len(transfer['subflows'])} subflows, no data of known place"
+            yield f"Transfer {number}", f"{subflows}, no data of known place"
             continue
-        text = f"{whole['bytes']:,} bytes over {len(transfer['subflows'])} subflows"
+        text = f"{whole['bytes']:,} bytes over {subflows}"
         text += f", {whole['reinjected']:,} reinjected on another one"
         if whole["unmapped"]:
             text += f", {whole['unmapped']:,} of unknown place"

@@ -80,8 +80,24 @@ def test_who_waited_for_whom(tmp_path: Path, think_ms: float, serve_ms: float, w
 
 
 @pytest.mark.parametrize("turns", [1, 2])
-def test_two_responses_tell_of_no_requests(tmp_path: Path, turns: int) -> None:
+def test_one_response_tells_of_its_request(tmp_path: Path, turns: int) -> None:
+    """From the handshake's end at 40 ms to the first response at 145 ms, the server had nothing to send."""
     (connection,) = analysed(tmp_path, asked(turns, 300.0, 5.0))["connections"]
+    exchanges, limits = connection["exchanges"], connection["limits"]
+    assert (exchanges["requests"], exchanges["count"]) == (turns, turns)
+    assert exchanges["response_wait_s"] == pytest.approx(0.045 * turns, abs=1e-5)
+    assert exchanges["request_wait_s"] == pytest.approx(0.3 * (turns - 1), abs=1e-5)
+    waited_s = 0.105 + 0.345 * (turns - 1)
+    assert limits["application"] * limits["seconds"] == pytest.approx(waited_s, abs=1e-3)
+    assert limits["seconds"] == pytest.approx(0.04 + waited_s, abs=1e-3)
+
+
+def test_a_request_without_a_response_tells_nothing(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.handshake(rtt_ms=RTT_MS)
+    talk.segment(100.0, True, 1, 1, 0x18, bytes(REQUEST))
+    talk.segment(140.0, False, 1, 1 + REQUEST, 0x10)
+    (connection,) = analysed(tmp_path, talk)["connections"]
     assert connection["exchanges"] is None
 
 

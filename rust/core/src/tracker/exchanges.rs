@@ -108,8 +108,8 @@ impl Exchanges {
         }
     }
 
-    /// Until the last data of a direction. None without responses by then, or if the ends do not wait for each other. `opener` is the direction of the SYN, if
-    /// one was seen: where the other end sends first, that is a greeting, and no request.
+    /// Until the last data of a direction. None without responses by then, or if the ends do not wait for each other. `opener` is
+    /// the direction of the SYN, if one was seen: where the other end sends first, that is a greeting, and no request.
     pub fn waits(&self, opener: Option<usize>, data: usize) -> Option<Waits> {
         let beyond = usize::from(self.last) != data;
         let runs = self.runs.saturating_sub(u32::from(beyond));

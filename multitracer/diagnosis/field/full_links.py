@@ -171,24 +171,28 @@ def _queue(group: Group, *, named: bool = False) -> str:
     ends = queued[0].sender, queued[0].receiver
     alike = [flow for flow in queued if (flow.sender, flow.receiver) == ends]
     base_ms = min(flow.base_rtt_ms or 0.0 for flow in alike)
-    usual = _usual(alike)
-    (median, p95), above = usual.queue_ms or (0.0, 0.0), (usual.base_rtt_ms or 0.0) - base_ms
-    if p95 + above < 1.0:
-        return ""
     at_most = all(flow.base_at_most for flow in alike if flow.base_rtt_ms == base_ms)
-    usual = replace(usual, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, base_at_most=at_most)
+    alike = [replace(_above(flow, base_ms), base_at_most=at_most) for flow in alike]
+    usual = _usual(alike)
+    if usual.queue_ms is None or usual.queue_ms[1] < 1.0:
+        return ""
     what = STANDING if named and usual.has_queue else "the queue"
-    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike, base_ms))}"
+    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
 
 
-def _by_connection(flows: list[Flow], base_ms: float) -> tuple[float, float, float] | None:
+def _above(flow: Flow, base_ms: float) -> Flow:
+    """What its queue added to another base RTT of the same path."""
+    above = (flow.base_rtt_ms or 0.0) - base_ms
+    median, p95 = flow.queue_ms or (0.0, 0.0)
+    return replace(flow, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms)
+
+
+def _by_connection(flows: list[Flow]) -> tuple[float, float, float] | None:
     """Least and largest median of what the queue added to connections, and the largest 95th percentile.
 
     None where the medians are about the same.
     """
-    queues = [flow.queue_ms or (0.0, 0.0) for flow in flows]
-    above = [(flow.base_rtt_ms or 0.0) - base_ms for flow in flows]
-    medians, tails = ([queue[at] + more for queue, more in zip(queues, above, strict=True)] for at in (0, 1))
+    medians, tails = zip(*(flow.queue_ms or (0.0, 0.0) for flow in flows), strict=True)
     least_ms, most_ms = min(medians), max(medians)
     apart = most_ms > max(APART_TIMES * least_ms, least_ms + APART_MS)
     return (least_ms, most_ms, max(tails)) if apart else None

@@ -192,8 +192,7 @@ pub(crate) fn connection_to_python<'py>(
     d.set_item(intern!(py, "closed"), Closed::of(connection).name())?;
     d.set_item(intern!(py, "syn_timeouts"), syn_timeouts(connection))?;
     d.set_item(intern!(py, "unacked_timeouts"), unacked_timeouts(connection))?;
-    let exchanges = [0, 1].map(|direction| exchanges_to_python(py, connection.exchanges(direction)));
-    let [forward, reverse] = exchanges;
+    let [forward, reverse] = [0, 1].map(|direction| exchanges_to_python(py, connection.exchanges(direction)));
     d.set_item(intern!(py, "exchanges"), (forward?, reverse?))?;
     let senders = [connection.senders_at(0), connection.senders_at(1)];
     d.set_item(intern!(py, "isn"), senders.map(Sender::isn))?;

@@ -3,7 +3,7 @@
 use super::columns::Row;
 use super::exchanges::{Exchanges, Waits};
 use super::flow::Endpoint;
-use super::outcome::{AckOutcome, Cause, SendOutcome};
+use super::outcome::{AckOutcome, SendOutcome};
 use super::path;
 use super::sender::Sender;
 use super::sending::CONTROL;
@@ -11,8 +11,6 @@ use super::sequence::Unwrapper;
 use super::timeout::Verdict;
 use crate::segment::{Segment, flags};
 
-/// Segments that a request has at most: an initial window (RFC 6928).
-const REQUEST: i64 = 10;
 /// Flags that mean more than "go on"; most segments have only ACK of them.
 const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE;
 
@@ -270,10 +268,9 @@ fn exchange(
 ) {
     let begin = || {
         let times_ns = (peer.totals.last_data_ns.unwrap_or(0), segment.t_ns);
-        let mut counts = peer.retransmission_counts();
-        counts[Cause::Handshake as usize] = 0;
-        let again = counts.iter().skip(1).any(|&many| many > 0);
-        let one = !again && peer.snd_max <= REQUEST * path::full_segment(peer);
+        // A request has an initial window at most (RFC 6928).
+        let one =
+            peer.data_retransmissions() == 0 && peer.snd_max <= path::INITIAL * path::full_segment(peer);
         Box::new(Exchanges::begin(1 - direction, times_ns, peer.snd_max, one))
     };
     let full = i64::from(segment.length) >= path::full_segment(own);

@@ -230,6 +230,12 @@ impl Sender {
         counts
     }
 
+    /// Retransmissions of data: of all, without those of its SYN.
+    pub(in crate::tracker) fn data_retransmissions(&self) -> u64 {
+        let counts = self.retransmission_counts();
+        counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize]
+    }
+
     /// Packets that show that it lost something: of the first timeouts, or of the first retransmissions.
     pub fn loss_records(&self) -> Vec<u64> {
         let timeouts: Vec<u64> = self.timeouts.iter().take(NAMED).map(|one| one.record).collect();

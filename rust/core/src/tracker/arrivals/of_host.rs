@@ -39,17 +39,13 @@ impl Numbered {
 
     /// Whether all connections that began while this one was there began at numbers that it passed meanwhile.
     fn shares_its_counter(&self, all: &[Numbered]) -> bool {
-        let mut chance = 1.0;
-        for other in all.iter().filter(|other| (self.first_ns..=self.last_ns).contains(&other.first_ns)) {
-            if other.number == self.number {
-                continue;
-            }
-            if (other.from - self.from + OFF).rem_euclid(1 << 16) > self.steps + 2 * OFF {
-                return false;
-            }
-            chance *= (self.steps + 2 * OFF) as f64 / f64::from(1 << 16);
-        }
-        chance < CHANCE
+        let most = self.steps + 2 * OFF;
+        let began = |other: &&Numbered| {
+            other.number != self.number && (self.first_ns..=self.last_ns).contains(&other.first_ns)
+        };
+        let passed = |other: &Numbered| (other.from - self.from + OFF).rem_euclid(1 << 16) <= most;
+        let chance: f64 = all.iter().filter(began).map(|_| most as f64 / f64::from(1 << 16)).product();
+        chance < CHANCE && all.iter().filter(began).all(passed)
     }
 }
 

@@ -117,7 +117,7 @@ pub struct Limits {
 }
 
 /// Segments of an initial congestion window.
-pub(super) const INITIAL: i64 = 10;
+pub(in crate::tracker) const INITIAL: i64 = 10;
 
 /// The application paused for this part of the time, at least; of pauses of more than the second, a constant rate is the mean
 /// if it is no more beyond it than of those.
@@ -141,16 +141,15 @@ impl Limits {
         let acks = connection.senders_at(1 - direction);
         let waits = connection.exchanges(direction);
         match &sender.path {
+            // Of most of its data nothing is known but the ACKs: the capture lost it.
+            _ if sender.unseen_bytes() > sender.unique_bytes() => {
+                limits.ns[Limit::Unknown as usize] = span_ns as f64;
+            }
             Some(path) => {
                 let held_ns = waits.map_or(0, |waits| waits.held_behind_full_ns[direction]);
                 limits.divide(path, link, (sender, acks), (span_ns, held_ns));
             }
             None => limits.ns[Self::of_few(sender, acks) as usize] = span_ns as f64,
-        }
-        // Of most of its data nothing is known but the ACKs: the capture lost it.
-        if sender.unseen_bytes() > sender.unique_bytes() {
-            limits = Limits::default();
-            limits.ns[Limit::Unknown as usize] = span_ns as f64;
         }
         let opening_ns = opening_ns(connection, first_ns);
         let (opening_ns, unanswered_ns) = answered_by_data(connection, direction, (first_ns, opening_ns));

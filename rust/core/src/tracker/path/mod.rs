@@ -26,6 +26,7 @@ mod together;
 mod trains;
 mod writes;
 
+pub(super) use limits::INITIAL;
 pub use limits::{Limit, Limits};
 pub use point::{Evidence, Grade, Observation, Point};
 pub use report::{Bottleneck, PathReport};

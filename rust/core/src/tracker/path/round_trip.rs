@@ -99,16 +99,11 @@ impl RoundTrip {
             },
             Some(_) if beside && !bounded && halves.echoes == 0 => {
                 let whole = quantiles(&halves.whole, base_ns);
-                let host_ns = near.min_ns.unwrap_or(0) as f64;
-                let longer = |ns: f64, far_ns: Option<f64>| {
-                    far_ns.is_some_and(|far_ns| ns > LATER * (far_ns + host_ns))
-                };
+                let with_host = |far_ns: Option<f64>| far_ns.map(|ns| ns + near.min_ns.unwrap_or(0) as f64);
+                let host = (with_host(far.median_ns), with_host(far.p95_ns));
                 // The half toward the sender was taken for as long as in its handshake, which had waited in its own queue.
-                match whole.0 {
-                    Some(ns) if longer(ns, far.median_ns) => {
-                        let with_host = |far_ns: Option<f64>| far_ns.map(|ns| ns + host_ns);
-                        (with_host(far.median_ns), with_host(far.p95_ns))
-                    }
+                match (whole.0, host.0) {
+                    (Some(whole_ns), Some(host_ns)) if whole_ns > LATER * host_ns => host,
                     _ => whole,
                 }
             }

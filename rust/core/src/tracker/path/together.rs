@@ -225,12 +225,10 @@ fn judge(
             own += row.at(at) as f64;
             fair += sum / others.max(1) as f64;
         }
-        let (full, all) = (
-            row.throughout().filter(|&at| sum_at(rows, at) >= FULL * usual).count(),
-            row.throughout().count(),
-        );
+        let came: Vec<f64> = row.throughout().map(|at| sum_at(rows, at)).collect();
+        let (full, all) = (came.iter().filter(|&&sum| sum >= FULL * usual).count(), came.len());
         // Receivers that acknowledge many segments at once make one bin lack what the next has: all that was brought counts.
-        let brought = row.throughout().map(|at| sum_at(rows, at)).sum::<f64>() / (usual * all.max(1) as f64);
+        let brought = came.iter().sum::<f64>() / (usual * all.max(1) as f64);
         let share = full as f64 / all.max(1) as f64;
         let share = if brought >= BROUGHT { brought.clamp(share, 1.0) } else { share };
         // Of who was there for a short time only, no more is known than that the link was full all of it, if it got its share.

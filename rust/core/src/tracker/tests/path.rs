@@ -149,6 +149,18 @@ fn mostly(connection: &Connection) -> (Limit, f64) {
     (limit, share)
 }
 
+/// What a direction's round trips came to, of the only connection of a conversation.
+fn round_trip_of(talk: Talk, direction: usize) -> RoundTrip {
+    let (connections, _) = talk.done();
+    PathReport::of(&connections[0], direction).round_trip.expect("ACKs")
+}
+
+/// What limited it.
+fn limits_of(talk: Talk, direction: usize) -> Limits {
+    let (connections, _) = talk.done();
+    PathReport::of(&connections[0], direction).limits.expect("it took time")
+}
+
 /// At the sender, in the middle, at the receiver.
 const PLACES: [(i64, i64); 3] = [(0, 40), (20, 20), (40, 0)];
 
@@ -304,8 +316,7 @@ fn what_arrives_in_recovery_is_what_the_link_carried_then() {
         }
     }
     assert_eq!(arrived, 840);
-    let (connections, _) = talk.done();
-    let limits = PathReport::of(&connections[0], 0).limits.expect("data");
+    let limits = limits_of(talk, 0);
     let recovery_ms = limits.ns[Limit::LossRecovery as usize] / 1e6;
     // Twenty rounds of 61 ms, in which the link needs 5 ms for what is repaired.
     assert!((900.0..1300.0).contains(&recovery_ms), "{recovery_ms}");
@@ -376,8 +387,7 @@ fn an_ack_that_was_overtaken_makes_no_other_newer() {
     ack(&mut talk, 3172, 3119);
     ack(&mut talk, 3173, 3130);
     echo(&mut talk, 3174, 23, 3130);
-    let (connections, _) = talk.done();
-    let told = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let told = round_trip_of(talk, 0);
     assert_eq!(told.toward_sender.min_ns, Some(50 * MS));
 }
 
@@ -467,8 +477,7 @@ fn a_delayed_ack_is_no_queue() {
             }
             talk.ack(t_ms + if behind { 70 } else { 84 }, seq + 4000, &[]);
         }
-        let (connections, _) = talk.done();
-        let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+        let found = round_trip_of(talk, 0);
         let (median_ns, p95_ns) = (found.median_ns.expect("ACKs"), found.p95_ns.expect("ACKs"));
         assert!((19e6..22e6).contains(&median_ns) && p95_ns < 22e6, "{behind}: {median_ns} {p95_ns}");
     }
@@ -486,8 +495,7 @@ fn a_queue_is_no_delayed_ack() {
             talk.ack(t_ms - 70 + took_ms, 1 + 1000 * (place - 6), &[]);
         }
     }
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     let median_ns = found.median_ns.expect("ACKs");
     assert!((65e6..75e6).contains(&median_ns), "{median_ns}");
 }
@@ -506,8 +514,7 @@ fn a_slow_link_delays_no_ack() {
     for place in 0..80 {
         talk.ack(310 + 90 * place, 1001 + 1000 * place, &[]);
     }
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     assert!(found.delayed_acks <= 1, "{}", found.delayed_acks);
 
     let mut talk = Talk::new(7);
@@ -516,8 +523,7 @@ fn a_slow_link_delays_no_ack() {
         talk.data(200 + 200 * place, 1 + 1000 * place, 1000);
         talk.ack(310 + 200 * place, 1001 + 1000 * place, &[]);
     }
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     let median_ns = found.median_ns.expect("ACKs");
     assert!((105e6..115e6).contains(&median_ns), "{median_ns} {}", found.delayed_acks);
 }
@@ -655,11 +661,10 @@ fn the_handshake_takes_no_longer_than_its_round_trip_where_data_answers_it() {
         talk.ttl_b = 57;
         let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
         let mut pass = |t_ns: i64, from_a: bool, stamps: (i64, i64), fill: &dyn Fn(&mut Segment)| {
-            let mut segment = talk.blank(0, from_a);
-            segment.t_ns = t_ns;
-            segment.options.timestamps = Some(((stamps.0 / MS) as u32 + 5, (stamps.1 / MS) as u32 + 5));
-            fill(&mut segment);
-            talk.tracker.segment(&segment);
+            talk.pass(t_ns, from_a, &|s| {
+                s.options.timestamps = Some(((stamps.0 / MS) as u32 + 5, (stamps.1 / MS) as u32 + 5));
+                fill(s);
+            });
         };
         pass(0, true, (0, 0), &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
         pass(10_000, false, (0, 0), &|s| {
@@ -678,8 +683,7 @@ fn the_handshake_takes_no_longer_than_its_round_trip_where_data_answers_it() {
                 (s.seq, s.ack) = (isn_b + 1, seq + 1000);
             });
         }
-        let (connections, _) = talk.done();
-        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let limits = limits_of(talk, 0);
         let opening_ms = limits.ns[Limit::Handshake as usize] / 1e6;
         let expected = if late_ack { (400.0, 0.0) } else { (30.0, 370.0) };
         assert!((opening_ms - expected.0).abs() < 2.0, "{late_ack} {opening_ms}");
@@ -695,12 +699,7 @@ fn a_rate_that_no_window_keeps_for_so_long_is_a_link_s() {
         let mut talk = Talk::new(7);
         talk.ttl_b = 57;
         let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
-        let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
-            let mut segment = talk.blank(0, from_a);
-            segment.t_ns = t_ns;
-            fill(&mut segment);
-            talk.tracker.segment(&segment);
-        };
+        let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| talk.pass(t_ns, from_a, fill);
         pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
         pass(10_000, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
         pass(8_500_000, true, &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
@@ -756,8 +755,7 @@ fn loss_recovery_measures_the_queue() {
     }
     talk.data(700, 20_001, 1000);
     talk.ack(880, 80_001, &[]);
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     assert_eq!(found.base_ns, Some(100 * MS));
     let median_ns = found.median_ns.expect("a capture at the sender");
     assert!((160e6..190e6).contains(&median_ns), "{median_ns}");
@@ -779,8 +777,7 @@ fn recovery_without_sack_is_seldom_timed() {
     (21..80).for_each(|place| talk.ack(580 + 2 * (place - 20), 20_001, &[]));
     talk.data(700, 20_001, 1000);
     talk.ack(880, 80_001, &[]);
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     assert!(found.timed_share.is_some_and(|share| share < 0.3), "{:?}", found.timed_share);
 }
 
@@ -902,8 +899,7 @@ fn what_waits_for_its_request_waits_for_the_application() {
             (answer.seq, answer.ack) = (s.ack, talk.isn_b.wrapping_add(1 + 1000 * (number as u32 + 1)));
             talk.tracker.segment(&answer);
         }
-        let (connections, _) = talk.done();
-        let limits = PathReport::of(&connections[0], 1).limits.expect("it took time");
+        let limits = limits_of(talk, 1);
         let before_ms = (limits.total_ns() - limits.ns[Limit::Handshake as usize]) / 1e6 - 14.0;
         assert!((before_ms - expected_ms).abs() < 1.0, "{times_ms:?} {length} {limits:?}");
         let waited_ms = limits.ns[Limit::Application as usize] / 1e6;
@@ -917,12 +913,7 @@ fn what_waits_for_its_request_waits_for_the_application() {
 fn what_the_handshake_waited_is_in_no_later_round_trip() {
     let mut talk = Talk::new(7);
     let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
-    let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
-        let mut segment = talk.blank(0, from_a);
-        segment.t_ns = t_ns;
-        fill(&mut segment);
-        talk.tracker.segment(&segment);
-    };
+    let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| talk.pass(t_ns, from_a, fill);
     pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
     pass(20 * MS, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
     pass(30 * MS, true, &|s| (s.seq, s.ack) = (isn_a + 1, isn_b + 1));
@@ -935,8 +926,7 @@ fn what_the_handshake_waited_is_in_no_later_round_trip() {
     let end_ns = 4000 * MS;
     pass(end_ns, false, &|s| (s.seq, s.ack, s.flags) = (isn_b + 1, isn_a + 100_001, flags::FIN | flags::ACK));
     pass(end_ns + 20_000, true, &|s| (s.seq, s.ack) = (isn_a + 100_001, isn_b + 2));
-    let (connections, _) = talk.done();
-    let found = PathReport::of(&connections[0], 0).round_trip.expect("ACKs");
+    let found = round_trip_of(talk, 0);
     let median_ns = found.median_ns.expect("next to the sender");
     assert!((20e6..21e6).contains(&median_ns), "{median_ns}");
 }
@@ -950,11 +940,10 @@ fn what_is_missing_for_longer_than_others_overtake_was_lost() {
         talk.ttl_b = 57;
         let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
         let mut pass = |t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)| {
-            let mut segment = talk.blank(0, from_a);
-            segment.t_ns = t_ns;
-            segment.ttl = if from_a { 57 } else { 64 };
-            fill(&mut segment);
-            talk.tracker.segment(&segment);
+            talk.pass(t_ns, from_a, &|s| {
+                s.ttl = if from_a { 57 } else { 64 };
+                fill(s);
+            });
         };
         pass(0, true, &|s| (s.seq, s.flags) = (isn_a, flags::SYN));
         pass(10_000, false, &|s| (s.seq, s.ack, s.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK));
@@ -979,8 +968,7 @@ fn what_is_missing_for_longer_than_others_overtake_was_lost() {
             let until = come.iter().position(|&there| !there).unwrap_or(200) as u32;
             pass(t_us * 1000 + 20_000, false, &|s| (s.seq, s.ack) = (isn_b + 1, isn_a + 1 + 1000 * until));
         }
-        let (connections, _) = talk.done();
-        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let limits = limits_of(talk, 0);
         let recovery_ms = limits.ns[Limit::LossRecovery as usize] / 1e6;
         let expected_ms = if lost { 240.0..400.0 } else { 0.0..10.0 };
         assert!(expected_ms.contains(&recovery_ms), "{late_ms} {limits:?}");
@@ -999,8 +987,7 @@ fn what_a_capture_lost_says_nothing_of_what_limited_it() {
             talk.data(200 + 1000 * place, 1 + missing + 1000 * place, 1000);
             talk.ack(300 + 1000 * place, 1 + missing + 1000 * (place + 1), &[]);
         }
-        let (connections, _) = talk.done();
-        let limits = PathReport::of(&connections[0], 0).limits.expect("it took time");
+        let limits = limits_of(talk, 0);
         let known_ns = limits.total_ns() - limits.ns[Limit::Unknown as usize];
         let handshake_ns = limits.ns[Limit::Handshake as usize];
         assert_eq!(known_ns <= handshake_ns, lost > 0, "{limits:?}");

@@ -49,6 +49,14 @@ impl Talk {
         }
     }
 
+    /// A segment at so many nanoseconds, as `fill` has it.
+    pub(super) fn pass(&mut self, t_ns: i64, from_a: bool, fill: &dyn Fn(&mut Segment)) {
+        let mut segment = self.blank(0, from_a);
+        segment.t_ns = t_ns;
+        fill(&mut segment);
+        self.tracker.segment(&segment);
+    }
+
     pub(super) fn handshake(&mut self, sack: bool) {
         let mut syn = self.blank(0, true);
         (syn.seq, syn.flags) = (self.isn_a, flags::SYN);

@@ -117,7 +117,7 @@ impl Spent {
 /// probe of what had arrived repairs nothing (RFC 8985 section 7.4).
 fn repaired(sender: &Sender) -> bool {
     let counts = sender.retransmission_counts();
-    let again: u64 = counts.iter().skip(1).sum::<u64>() - counts[Cause::Handshake as usize];
+    let again = sender.data_retransmissions();
     let probes = counts[Cause::TailLossProbe as usize] + counts[Cause::UnneededProbe as usize];
     again > probes || sender.needless() < again
 }

@@ -19,7 +19,10 @@ impl Sender {
         self.first_left_out |= first && matches!(step, Step::Ahead(_));
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()
-            && (self.books.is_some() || self.totals.data_segments > 0 || self.ids.counts())
+            && (self.books.is_some()
+                || self.totals.data_segments > 0
+                || self.ids.counts()
+                || first && seq > self.snd_max)
         {
             let from = self.ids.next - self.ids.packets(segment) - left_out;
             self.books.get_or_insert_default().miss(from, from + left_out);

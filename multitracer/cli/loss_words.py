@@ -127,7 +127,7 @@ def timeouts_from(
 
 
 def losses(connection: Object, both: Object | None = None) -> str:
-    """What was lost on which side of the capture, what came out of order; empty if nothing.
+    """What was lost on which side of the capture; empty if nothing.
 
     Parameters
     ----------
@@ -136,8 +136,7 @@ def losses(connection: Object, both: Object | None = None) -> str:
     both : mapping, optional
         Of the same direction, what captures of both ends show: that is counted, the rest is inferred.
     """
-    bounds, arrived = loss_bounds(connection), connection.get("arrivals") or {}
-    needless = connection.get("needless_retransmissions") or 0
+    bounds, needless = loss_bounds(connection), connection.get("needless_retransmissions") or 0
     downstream = 0 if says_little(needless, connection["retransmissions"]["total"]) else bounds.downstream
     facts = flow(connection)
     # What its own queue dropped never reached this capture either.
@@ -148,18 +147,47 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"{count(number, 'segment')} between both captures" if number else "")
     else:
         parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
-    text = ", ".join(part for part in parts if part)
-    if needless:
-        seen = connection["point"] == "rcv" and not some_missing(connection)
-        certain = both is not None or seen
-        least = needless_prefix(certain=certain, divided=bounds.divided)
-        text += f"{'; ' if text else ''}{least}{count(needless, 'needless retransmission')}"
-    others = [
-        f"{arrived[verdict]:,} {verdict.replace('_', ' ')}"
-        for verdict in ("reordered", "network_duplicate", "undecided")
-        if arrived.get(verdict)
+    return ", ".join(part for part in parts if part)
+
+
+def needless(connection: Object, *, both: bool) -> str:
+    """How many retransmissions were needless; empty if none shows.
+
+    Parameters
+    ----------
+    connection : mapping
+        An entry of ``connections``.
+    both : bool
+        Whether captures of both ends show all of them.
+    """
+    number = connection.get("needless_retransmissions") or 0
+    if not number:
+        return ""
+    certain = both or (connection["point"] == "rcv" and not some_missing(connection))
+    least = needless_prefix(certain=certain, divided=loss_bounds(connection).divided)
+    return f"{least}{count(number, 'retransmission')}, of data that had arrived"
+
+
+def arrivals(connection: Object) -> str:
+    """What the network did to segments that came by; empty if nothing.
+
+    Parameters
+    ----------
+    connection : mapping
+        An entry of ``connections``.
+    """
+    found = connection.get("arrivals") or {}
+    number = {name: found.get(name, 0) for name in ("reordered", "network_duplicate", "undecided")}
+    parts = [
+        f"{count(number['reordered'], 'segment')} reordered" if number["reordered"] else "",
+        f"{count(number['network_duplicate'], 'segment')} duplicated by the network"
+        if number["network_duplicate"]
+        else "",
+        f"{count(number['undecided'], 'segment')} out of order, retransmitted or reordered"
+        if number["undecided"]
+        else "",
     ]
-    return "; ".join(part for part in (text, f"out of order: {', '.join(others)}" if others else "") if part)
+    return ", ".join(part for part in parts if part)
 
 
 def duplicated(contract: Object, *, logged: bool) -> str:

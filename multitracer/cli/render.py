@@ -147,6 +147,10 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "RTT", words.rtt(found))
     if line := loss_words.losses(found, both):
         _line(console, "Losses", line)
+    if line := loss_words.needless(found, both=both is not None):
+        _line(console, "Needless", line)
+    if line := loss_words.arrivals(found):
+        _line(console, "Arrivals", line)
     if line := words.limits(found):
         _line(console, "Limited by", line)
     if line := words.bottleneck(found):

@@ -13,10 +13,6 @@ SAID_S = 0.05
 _OF_LINK = ("bottleneck", "queue", "local_drop")
 """A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
-UNSURE = 3.0
-"""Of a cost that may be nothing, or more than so many times what is reckoned, only the bound is said."""
-
-
 def is_said(sentence: Mapping[str, Any]) -> bool:
     """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
 
@@ -28,9 +24,9 @@ def is_said(sentence: Mapping[str, Any]) -> bool:
 
 
 def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
-    """``1.3 s``, ``1.3 s, 0.9 s to 1.6 s``, or ``at most 1.3 s`` where it may have been nothing.
+    """``1.3 s``, ``1.3 s, 0.9 s to 1.6 s``, or ``at most 1.6 s`` where it may have been nothing.
 
-    So it is said, too, where it may have been nothing or several times as much: nothing between is likelier.
+    Nothing between such bounds is much likelier than the rest.
 
     Parameters
     ----------
@@ -54,7 +50,7 @@ def is_bound(low_s: float, cost_s: float, high_s: float) -> bool:
     """
     if cost_s < SAID_S:
         return True
-    return low_s < min(SAID_S, cost_s / 2) and not 1.25 * cost_s < high_s <= UNSURE * cost_s
+    return low_s < min(SAID_S, cost_s / 2)
 
 
 def low_cost_high(sentence: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -91,10 +87,12 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     if any(is_bound(*one) for one in each):
         # Where one may have been nothing, nothing between the bounds is likelier for all.
         least = "at most" if low_s < SAID_S else f"{duration(low_s)} to"
-        sooner = f"{least} {duration(high_s)}"
+        sooner = f"{least} {duration(high_s)} sooner"
     else:
-        sooner = cost_words(low_s, together_s, high_s)
-    return f"{text}; without all of these, {sooner} sooner."
+        sooner = f"{duration(together_s)} sooner"
+        if bounds_are_wide(low_s, together_s, high_s):
+            sooner += f" ({duration(low_s)} to {duration(high_s)})"
+    return f"{text}; without all of these, {sooner}."
 
 
 def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:

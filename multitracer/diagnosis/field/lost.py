@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
-from multitracer.diagnosis.field.phrases import held, percent, were
+from multitracer.diagnosis.field.phrases import held, percent, percent_at_most, were
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration
 from multitracer.output.losses import may_be_again, needless_prefix, says_little
@@ -56,7 +56,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
             return "nothing was retransmitted"
         return f"{percent(again / sent)} of the segments were retransmitted ({again:,} {of}){needless}"
     if not least:
-        return f"at most {percent(most / sent)} of the segments were lost ({most:,} {of}){needless}"
+        return f"at most {percent_at_most(most / sent)} of the segments were lost ({most:,} {of}){needless}"
     said = f"at least {percent(least / sent)} of the segments were lost"
     if not most:
         return f"{said} ({least:,} {of}){needless}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.model.quantities import count, duration
@@ -61,6 +63,14 @@ def percent(share: float) -> str:
     if 0.0 < share < 0.0005:
         return f"{share:.2%}" if share >= 0.00005 else "less than 0.01%"
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def percent_at_most(share: float) -> str:
+    """The same of an upper bound, which is rounded up."""
+    digits = 0 if share >= 0.0995 else 1 if share >= 0.0005 else 2
+    # What floats leave over is no part of it.
+    shown = math.ceil(round(share * 100 * 10**digits, 6)) / 10**digits
+    return f"{shown:.{digits}f}%"
 
 
 def from_ms(milliseconds: float) -> str:

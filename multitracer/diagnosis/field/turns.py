@@ -108,10 +108,10 @@ def turn_words(flow: Flow) -> str:
             f"{duration(turns.server_s)} to respond, the path {least}{duration(turns.paths_s)}"
         )
     return (
-        f"; {count(turns.requests, 'request')} and responses, one at a time: the client ({turns.client}) "
-        f"took {most[turns.client_at_most]}{duration(turns.client_s)} between a response and its next "
-        f"request, the server {most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path "
-        f"{least}{duration(turns.paths_s)}, in all from the first request on{_held_words(flow)}"
+        f"; {count(turns.requests, 'request')} and responses, one at a time: in all, from the first request "
+        f"on, the client ({turns.client}) took {most[turns.client_at_most]}{duration(turns.client_s)} between "
+        f"responses and its next requests, the server {most[turns.server_at_most]}{duration(turns.server_s)} "
+        f"to respond, the path {least}{duration(turns.paths_s)}{_held_words(flow)}"
     )
 
 

@@ -12,6 +12,7 @@ from multitracer.layers.tcp.standstill.others import moved_anyway
 from multitracer.layers.tcp.standstill.period import ACKS, FACTOR, LEAST_NS, Standstill
 from multitracer.model.table import Table
 
+_SYN = 0x02
 _LOST_AT_ONCE = 32
 """Segments that are lost one after the other, at most: for so long no ACK comes."""
 
@@ -48,6 +49,11 @@ def late_acks(
     list of Standstill
         In time order.
     """
+    # A SYN+ACK that came again does not end a silence: it answers a SYN.
+    again = acks["flags"] & _SYN != 0
+    again[:1] = False
+    if again.any():
+        acks = acks.where(~again)
     if len(acks) < 3:
         return []
     ack_ns = acks["t_ns"]

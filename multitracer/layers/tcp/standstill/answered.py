@@ -19,6 +19,12 @@ _IN_ORDER = 3
 """So many of them show that what they acknowledge came one after the other."""
 _LATELY = 8
 """What the RTT was is seen in so many ACKs before it."""
+_SOONEST = 0.75
+"""No ACK comes within this part of the smallest RTT that was seen."""
+_MANY = 4
+"""An ACK of so many segments and more is one of several that were due, or of all that came at once."""
+_COUNTS = 0.5
+"""Identifications of ACKs count if so many steps behind a silence are of one."""
 NO_ANSWER = 0x03
 """FIN and SYN: what has one was not sent to answer data."""
 
@@ -54,7 +60,7 @@ class Answered:
         self._sacked, self._blocks = acks["sack_high"], acks["sack_count"]
         self._reported = np.maximum.accumulate(self._sacked)
         self._bare = (acks["length"] == 0) & (acks["flags"] & NO_ANSWER == 0)
-        self._window = acks["window"]
+        self._window, self._ids = acks["window"], acks["ip_id"]
 
     def first_sent_ns(self, byte: Times) -> Times:
         """When bytes were sent first; the end of all times for those that were not."""
@@ -132,7 +138,9 @@ class Answered:
         second = int(self._ends.searchsorted(first + self._unit, side="right"))
         if second >= len(self._sent_ns):
             return None
-        sent_ns = max(int(self._sent_ns[second]), self._first_of(last - 1))
+        sent_ns = int(self._sent_ns[second])
+        if last - first <= _MANY * self._unit or not self._goes_on(number):
+            sent_ns = max(sent_ns, self._first_of(last - 1))
         echo, place = int(self._echo[number]), int(self._ends.searchsorted(first, side="right"))
         same = place + np.flatnonzero((self._stamps[place:before] == echo) & (echo >= 0))
         sent_ns = max(sent_ns, int(self._sent_ns[same].max(initial=0)))
@@ -143,13 +151,20 @@ class Answered:
             return sent_ns
         return max(sent_ns, again_ns)
 
+    def _goes_on(self, number: int) -> bool:
+        """Whether no ACK was lost before one, by identifications that count: all that it answers came at once."""
+        (before, last), window = self._ids[number - 1 : number + 1].tolist(), slice(number - 1, number + 9)
+        steps = np.diff(self._ids[window].astype(np.int64))
+        return before > 0 and last == (before + 1) % 2**16 and bool((steps == 1).mean() >= _COUNTS)
+
     def _first_of(self, byte: int) -> int:
         return int(self.first_sent_ns(np.asarray(byte)))
 
     def _again_for(self, first: int, last: int, t_ns: int) -> int:
-        """When any of some bytes was sent again, the last time before a time; 0 if it never was."""
+        """When any of some bytes was sent again, the last time that an ACK can answer; 0 if it never was."""
         again_ns = self._again["t_ns"]
-        begin, end = again_ns.searchsorted([self._first_of(first), t_ns + 1]).tolist()
+        latest_ns = t_ns - round(_SOONEST * self._base_ns)
+        begin, end = again_ns.searchsorted([self._first_of(first), latest_ns + 1]).tolist()
         seq, length = self._again["seq"][begin:end], self._again["length"][begin:end]
         return int(again_ns[begin:end][(seq < last) & (seq + length > first)].max(initial=0))
 

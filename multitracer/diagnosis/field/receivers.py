@@ -49,6 +49,9 @@ PACE = 1.2
 ACK_DELAY_MS = 500.0
 """The longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)."""
 
+STEADY = 0.5
+"""The 95th percentile of a queue that always stands is above its median by less than this part of that."""
+
 _MOSTLY = 0.5
 
 
@@ -191,6 +194,8 @@ def full_beside_window_s(flow: Flow) -> float:
     """
     if flow.full_share is None or flow.link_known or paced_by_reader(flow) or _may_lie_unread(flow):
         return 0.0
+    if _jitters(flow):
+        return 0.0
     beside_s = flow.full_share * flow.busy_s - flow.limits_s.get("bandwidth", 0.0)
     return min(max(beside_s, 0.0), waits(flow).get("receiver_window", 0.0))
 
@@ -206,6 +211,15 @@ def _may_lie_unread(flow: Flow) -> bool:
     # One that grew beyond all that was sent was full only while it was small.
     grew = flow.max_window_bytes > flow.unique_bytes
     return not grew and _at_once_bytes(flow) * FAR_BELOW < flow.max_window_bytes
+
+
+def _jitters(flow: Flow) -> bool:
+    """Whether what seems a queue may be jitter: a link that a window fills all the time has a steady queue."""
+    if flow.queue_ms is None or (flow.full_share or 0.0) >= FILLED:
+        return False
+    median_ms, p95_ms = flow.queue_ms
+    always = flow.limits_s.get("receiver_window", 0.0) >= FILLED * flow.busy_s
+    return always and p95_ms - median_ms > STEADY * median_ms
 
 
 def _acked_whole(flow: Flow) -> bool:

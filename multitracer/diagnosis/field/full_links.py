@@ -86,7 +86,7 @@ def fullness(group: Group) -> str:
     about = "" if only.rate_exact else "about "
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
-        when = "the time" if only.link_known else f"the time with data in flight{_without_unknown(flows)}"
+        when = "the time" if only.link_known else f"the time {_busy(flows)}"
         share = f"{_least(only.full_share, flows)}{percent(only.full_share)}"
         said += f"{',' if said else ''} for {share} of {when}"
     return said
@@ -126,11 +126,18 @@ def _share_of_time(group: Group) -> str:
     always = all((flow.seconds or 0.0) >= MOST_OF_ALL * group.of_s for flow in flows)
     when = "the time" if always else "their time"
     if not all(flow.link_known for flow in flows):
-        when = f"their time with data in flight{_without_unknown(flows)}"
+        when = f"their time {_busy(flows)}"
     part = group.span_s < MOST_OF_ALL * group.of_s
     there = f" (they were there for {part_of_time(group.span_s, group.of_s)})" if part else ""
     share = _known_share(flows)
     return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
+
+
+def _busy(flows: tuple[Flow, ...]) -> str:
+    """``with data in flight``: all but the time of the application, in which some data may be in flight, too."""
+    written_s = sum(flow.limits_s.get("application", 0.0) for flow in flows)
+    noted = written_s >= NOTED * sum(flow.seconds or 0.0 for flow in flows) > 0
+    return f"{'with data to send' if noted else 'with data in flight'}{_without_unknown(flows)}"
 
 
 def _without_unknown(flows: tuple[Flow, ...]) -> str:
@@ -141,7 +148,7 @@ def _without_unknown(flows: tuple[Flow, ...]) -> str:
 
 
 NOTED = 0.05
-"""From this part of the time with data in flight on, it is said that what is unknown is left out."""
+"""From this part of the time on, it is said that what is unknown, or the application's, is left out."""
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:

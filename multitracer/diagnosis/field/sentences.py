@@ -25,6 +25,7 @@ from multitracer.diagnosis.field.receivers import (
     SMALL,
     SMALL_STALLED,
     STALLED,
+    acked_when_read,
     common_reader,
     full_beside_window_s,
     window_used,
@@ -126,7 +127,9 @@ def _receiver(group: Group) -> str:
     if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}"
     # It was full for less: that a sender waits for some more segments of room is inferred.
-    said = f"{_RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
+    # Where ACKs waited until the application had read, the RTT has these waits in it.
+    either = kept_by == SMALL and any(acked_when_read(flow) for flow in flows)
+    said = f"{_EITHER if either else _RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     of_window = "window: " if kept_by in (SLOW, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
@@ -186,6 +189,10 @@ _RECEIVERS = {
     STALLED: "limited by the receiver's window",
     SMALL_STALLED: "limited by the receiver, with a small window and an application that stopped once,",
 }
+
+
+_EITHER = "limited by the receiver, with a small window or an application that read slowly,"
+"""Its ACKs answer many segments each: what waited to be read and what was on the way look alike."""
 
 
 def _closures_matter(group: Group) -> bool:

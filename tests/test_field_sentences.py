@@ -15,6 +15,7 @@ from multitracer.diagnosis.field.facts import KernelCounts
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.lost import losses as losses_said
 from multitracer.diagnosis.field.offered import Offered
+from multitracer.diagnosis.field.phrases import percent_at_most
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
@@ -276,7 +277,7 @@ def test_what_several_fill_is_told_with_its_share_of_time() -> None:
     less = entry(1, bandwidth=0.4, congestion_window=0.2, application=0.4, full=0.6, shared=1)
     told = sentences([often, less])[0]
     assert told.kind == "bottleneck"
-    assert "for 79% of their time with data in flight" in told.text  # (0.9 * 20 + 0.6 * 12) / 32
+    assert "for 79% of their time with data to send" in told.text  # (0.9 * 20 + 0.6 * 12) / 32
 
 
 def test_a_full_link_of_one_connection_of_several_is_said_with_its_number() -> None:
@@ -967,15 +968,15 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     rtt = {"toward_receiver": {"min_ms": 50.0}, "toward_sender": {"min_ms": 0.0}}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt)])
     assert (
-        "11 requests and responses, one at a time: the client (10.0.0.2) took at most 10.00 s between a "
-        "response and its next request, the server 2.20 s to respond, the path at least 500 ms, in all"
-        in said.text
+        "11 requests and responses, one at a time: in all, from the first request on, the client (10.0.0.2) "
+        "took at most 10.00 s between responses and its next requests, the server 2.20 s to respond, the path "
+        "at least 500 ms" in said.text
     )
     # Beside the client, jitter of the path is in what the server takes.
     beside = {"toward_receiver": {"min_ms": 0.1}, "toward_sender": {"min_ms": 50.0}}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=beside)])
     assert "took 10.50 s between" in said.text
-    assert "the server at most 1.65 s to respond, the path at least 551 ms, in all" in said.text
+    assert "the server at most 1.65 s to respond, the path at least 551 ms" in said.text
     # Between them, both are upper bounds, however near they are.
     (said, *_) = sentences([entry(0, point="mid", application=1.0, exchanges=asked, rtt=beside)])
     assert "took at most 10.50 s between" in said.text
@@ -990,7 +991,7 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     itself = {"toward_receiver": {"min_ms": 0.0}, "toward_sender": {"min_ms": 0.0}}
     waits = {"request_wait_s": 13.055249, "response_wait_s": 0.70314}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | waits, rtt=itself)])
-    assert "the path 0 s, in all" in said.text
+    assert "the path 0 s" in said.text
     (unknown, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=None)])
     assert "requests" not in unknown.text
     (late, *_) = sentences([entry(0, application=1.0, exchanges=asked, rtt=rtt, again={"timeout": 1})])
@@ -1048,7 +1049,7 @@ def test_the_recovery_of_a_full_link_is_said_beside_its_cost() -> None:
         ((0.9, 1.3, 1.6), "1.30 s, 900 ms to 1.60 s"),
         ((0.0, 1.3, 1.3), "at most 1.30 s"),
         ((0.0, 1.3, 1.5), "at most 1.50 s"),
-        ((0.0, 1.3, 3.5), "1.30 s, 0 s to 3.50 s"),
+        ((0.0, 1.3, 3.5), "at most 3.50 s"),
         ((0.0, 1.3, 4.0), "at most 4.00 s"),
         ((0.0, 0.0, 15.4), "at most 15.40 s"),
     ],
@@ -1213,3 +1214,17 @@ def test_no_loss_is_not_claimed_where_what_came_in_order_may_be_sent_again(
     found = flow(entry(0) | {"losses": losses})
     assert found is not None
     assert losses_said((found,)) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.134, "14%"), (0.13, "13%"), (0.0281, "2.9%"), (0.028, "2.8%"), (0.00041, "0.05%"), (1.0, "100%")],
+)
+def test_an_upper_bound_is_rounded_up(share: float, words: str) -> None:
+    assert percent_at_most(share) == words
+
+
+def test_a_syn_that_was_retransmitted_is_no_loss_of_data() -> None:
+    """It is the sender's timeout, and its retransmission; the data arrived."""
+    (said, *_) = sentences([entry(0, bandwidth=1.0, full=1.0, again={"timeout": 1}, syn_timeouts=1)])
+    assert "; no loss" in said.text and "retransmission" not in said.text

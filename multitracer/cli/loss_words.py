@@ -14,18 +14,30 @@ from multitracer.output.losses import (
     possibly_again,
     says_little,
     some_missing,
+    syns_again,
 )
 from multitracer.output.rtt import known_point
 
 
-def causes(counts: Object, *, seen: bool = True) -> str:
+def causes(counts: Object, *, seen: bool = True, syns: int = 0) -> str:
     """Retransmissions by cause; away from the sender, where no timer is seen, each cause is inferred.
 
     There, what was lost again before the capture is not seen either.
+
+    Parameters
+    ----------
+    counts : mapping
+        ``retransmissions`` of an entry, or of all (docs/json.md).
+    seen : bool
+        Whether the capture is the sender's.
+    syns : int
+        Those by RTO that were SYNs.
     """
     if not seen and not counts["total"]:
         return "none seen"
     parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
+    if syns and counts.get("timeout"):
+        parts[0] += " (SYN)" if syns == counts["timeout"] else f" ({syns:,} of them SYN)"
     inferred = counts.get("inferred", 0)
     some = [f"{'all' if inferred == counts['total'] else f'{inferred:,}'} inferred"] if inferred else []
     text = count(counts["total"], "segment")
@@ -41,7 +53,7 @@ def retransmitted(connection: Object) -> str:
     counts, possible = connection["retransmissions"], possibly_again(connection)
     if possible and not counts["total"]:
         return f"none for certain; {may_be_again(possible)}"
-    found = causes(counts, seen=known_point(connection) == "snd")
+    found = causes(counts, seen=known_point(connection) == "snd", syns=syns_again(connection))
     least = "at least " if counts["total"] and some_missing(connection) else ""
     more = f"; {may_be_again(possible)}" if possible else ""
     return f"{least}{found}{unseen_words(counts)}{more}"

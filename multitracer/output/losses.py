@@ -72,7 +72,7 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     grade = (entry.get("observation") or {}).get("grade")
     if point == "rcv" and grade != "guess":
         return LossBounds(upstream, 0, data + upstream, divided)
-    passed_again = max(again["total"] - again.get("inferred", 0) - again.get("handshake", 0), 0)
+    passed_again = max(again["total"] - again.get("inferred", 0) - syns_again(entry), 0)
     needless, reported = (
         entry.get(name) or 0 for name in ("needless_retransmissions", "duplicates_reported")
     )
@@ -84,6 +84,20 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
     behind += open_segments
     return LossBounds(upstream, min(behind, data), data + upstream, divided)
+
+
+def syns_again(entry: Mapping[str, Any]) -> int:
+    """Retransmissions of a SYN by the sender of the data: no data was lost with them.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    """
+    again = entry["retransmissions"]
+    opened = entry["data_direction"] == "forward" and bool(entry["handshake"])
+    expired = (entry.get("syn_timeouts") or 0) if opened else 0
+    return int(again.get("handshake", 0) + min(expired, again.get("timeout", 0)))
 
 
 def has_all_sent(entry: Mapping[str, Any]) -> bool:

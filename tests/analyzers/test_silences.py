@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support_conversation import SYN, Conversation
 
+import multitracer as mt
 from multitracer.layers.tcp.standstill.data import _lateness_ns
 from multitracer.layers.tcp.standstill.others import moved, moved_anyway
 
@@ -39,3 +43,68 @@ def test_the_clock_of_a_sender_is_known_while_a_queue_grows(tick_ns: int, grows:
     late_ns = _lateness_ns(came_ns, 77 + sent_ns // tick_ns)
     assert late_ns is not None
     assert np.abs(late_ns - grows * sent_ns).max() <= tick_ns
+
+
+def stalls(said: Conversation, path: Path) -> list[tuple[float, float]]:
+    """When the path of A stood still, and for how long, in milliseconds; as the sender's capture has it."""
+    (one,) = mt.analyze(mt.read(said.write(path / "one.pcap"), point="snd")).to_dict()["connections"]
+    return [(round(1e3 * stall["start"]), round(1e3 * stall["length_s"])) for stall in one["standstills"]]
+
+
+def goes_on(said: Conversation, t_ms: float, seq: int) -> None:
+    """Ten RTTs of 20 ms, so that a silence is rare."""
+    said.rounds(t_ms, seq, 10, 20.0)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_syn_ack_that_comes_again_ends_no_silence(tmp_path: Path, repeated: bool) -> None:
+    said = Conversation()
+    said.handshake(0, 20)
+    for number in range(10):
+        said.data(21, 1 + 1000 * number)
+    if repeated:
+        said.segment(820, False, 0, 1, SYN)
+    for number in range(1, 11):
+        said.ack(821 + 0.1 * number, 1 + 1000 * number)
+    goes_on(said, 842, 10_001)
+    ((start_ms, length_ms),) = stalls(said, tmp_path)
+    assert start_ms == pytest.approx(41, abs=3)
+    assert length_ms == pytest.approx(780, abs=3)
+
+
+@pytest.mark.parametrize("lost", [0, 5])
+def test_an_ack_of_all_that_waited_was_due_when_its_first_segments_were(tmp_path: Path, lost: int) -> None:
+    """A probe in the silence is answered with all the rest, at once; or the ACKs before that were lost."""
+    said = Conversation()
+    said.handshake(0, 20)
+    t_ms, seq = said.rounds(21, 1, 10, 20.0)
+    for number in range(10):
+        said.data(t_ms, seq + 1000 * number)
+    said.data(t_ms + 80, seq + 10_000)
+    said.idents[1] += lost
+    said.ack(t_ms + 160, seq + 11_000)
+    goes_on(said, t_ms + 161, seq + 11_000)
+    found = stalls(said, tmp_path)
+    if lost:
+        assert not found
+    else:
+        ((_, length_ms),) = found
+        assert length_ms == pytest.approx(140, abs=5)
+
+
+def test_no_ack_answers_a_copy_sooner_than_the_smallest_rtt(tmp_path: Path) -> None:
+    """Two timeouts in a stall; the ACKs that end it are those of the originals, one after the other."""
+    said = Conversation(sack=False)
+    said.handshake(0, 20)
+    t_ms, seq = said.rounds(21, 1, 10, 20.0)
+    for number in range(10):
+        said.data(t_ms, seq + 1000 * number)
+    said.data(t_ms + 230, seq)
+    said.data(t_ms + 700, seq)
+    said.ack(t_ms + 800, seq + 1000)
+    for number in range(1, 10):
+        said.data(t_ms + 800 + number, seq + 1000 * number)
+        said.ack(t_ms + 800.5 + number, seq + 1000 * (number + 1))
+    goes_on(said, t_ms + 840, seq + 10_000)
+    ((_, length_ms),) = stalls(said, tmp_path)
+    assert length_ms == pytest.approx(780, abs=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, Object
 from multitracer.output.digest import LIMITS
-from multitracer.output.losses import loss_bounds, proven_upstream, some_missing
+from multitracer.output.losses import loss_bounds, proven_upstream, some_missing, syns_again
 from multitracer.output.rtt import (
     HOST_MS,
     hides_queues,
@@ -123,6 +123,7 @@ def flow(
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
         syn_timeouts=entry.get("syn_timeouts") or 0,
+        syns_again=syns_again(entry),
         unacked_timeouts=entry.get("unacked_timeouts") or 0,
         seldom_timed=outside_recovery(entry),
         queues_before=bool(without_own_queue(entry)),

@@ -155,6 +155,8 @@ class Flow:
         many seconds at most and in all; None where the ACKs were not kept.
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
+    syns_again : int
+        Of `retransmissions`, those of its SYN.
     refused : int
         Segments that the sender's own queue refused, at least, by IP identifications left out.
     possible : int
@@ -260,6 +262,7 @@ class Flow:
     link_known: bool = False
     rate_exact: bool = True
     syn_timeouts: int = 0
+    syns_again: int = 0
     refused: int = 0
     possible: int = 0
     some_missing: bool = False
@@ -356,6 +359,11 @@ class Flow:
         """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
         in_stall = bool(self.stalls_s) and self.window_in_recovery_s > self.waits_s.get("loss_recovery", 0.0)
         return 0.0 if in_stall else self.window_in_recovery_s
+
+    @property
+    def data_retransmissions(self) -> int:
+        """Retransmissions without those of its SYN."""
+        return max(self.retransmissions - self.syns_again, 0)
 
     @property
     def recovery_at_most(self) -> bool:

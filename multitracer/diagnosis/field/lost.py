@@ -36,7 +36,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
     ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
     never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
     """
-    again = sum(flow.retransmissions for flow in flows)
+    again = sum(flow.data_retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
         return (
             f"{count(again, 'segment')} {were(again)} retransmitted" if again else "nothing was retransmitted"
@@ -162,7 +162,7 @@ def first_late(group: Group) -> str:
 
 def spurious(group: Group) -> str:
     """The same of retransmissions for which no loss shows."""
-    again = sum(flow.retransmissions for flow in group.flows)
+    again = sum(flow.data_retransmissions for flow in group.flows)
     recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
     small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
@@ -174,7 +174,7 @@ def spurious(group: Group) -> str:
 
 def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
     """Why it is known, or is not, that what was retransmitted had not been lost."""
-    needless = sum(min(flow.needless, flow.retransmissions) for flow in flows)
+    needless = sum(min(flow.needless, flow.data_retransmissions) for flow in flows)
     if again and needless == again:
         if reordering := _reordered(flows, again):
             return f", needless: the originals arrived, too{reordering}"
@@ -199,7 +199,7 @@ def acks(flows: tuple[Flow, ...]) -> str:
 def by_cause(flows: tuple[Flow, ...]) -> str:
     """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``."""
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
-    timeouts = sum(max(flow.timeouts, flow.rto) for flow in flows)
+    timeouts = sum(max(flow.timeouts, flow.rto) - flow.syns_again for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
     # Of these the data had arrived, and every ACK of it was lost.
     unacked = sum(flow.unacked_timeouts for flow in flows)

@@ -481,6 +481,38 @@ fn numbers_that_count_say_what_was_overtaken() {
     assert_eq!(verdicts_of(false), [again, again, late]);
 }
 
+/// The first of all data comes behind its own retransmission: its number, behind those of the handshake, shows that it was sent before.
+#[test]
+fn the_first_segment_may_be_overtaken_by_its_retransmission() {
+    let mut talk = Talk::new(500);
+    let numbers = [(talk.isn_a, 0), (talk.isn_b, talk.isn_a + 1), (talk.isn_a + 1, talk.isn_b + 1)];
+    for (place, bits) in [flags::SYN, flags::SYN | flags::ACK, flags::ACK].into_iter().enumerate() {
+        talk.pass(100 * (place as i64 / 2) * MS, place != 1, &|segment| {
+            (segment.seq, segment.ack) = numbers[place];
+            (segment.flags, segment.ip_id) = (bits, [2, 0, 3][place]);
+            segment.options.mss = (place < 2).then_some(1000);
+        });
+    }
+    let mut arrive = |t_ms: i64, place: u32, id: u16, ack: i64| {
+        let (seq, ack_b) = (talk.isn_a + 1 + 1000 * place, talk.isn_b + 1);
+        talk.pass(t_ms * MS, true, &|segment| {
+            (segment.seq, segment.ack, segment.length, segment.ip_id) = (seq, ack_b, 1000, id);
+        });
+        talk.ack(t_ms + 1, ack, &[]);
+    };
+    (1..9).for_each(|place| arrive(1000 + i64::from(place), place, 4 + place as u16, 1));
+    arrive(1120, 0, 13, 9001);
+    arrive(1400, 0, 4, 9001);
+    (9..40).for_each(|place| {
+        arrive(1500 + i64::from(place), place, 5 + place as u16, 1001 + 1000 * i64::from(place))
+    });
+    let (connections, _) = talk.done();
+    let rows = connections[0].senders[0].arrivals();
+    let found: Vec<_> = rows.iter().map(|row| (row.verdict, row.cause)).collect();
+    assert_eq!(found[0].0, ArrivalVerdict::Retransmission);
+    assert_eq!(found[1], (ArrivalVerdict::Reordered, Cause::None));
+}
+
 /// What lies above a gap waits for what fills it, and its ACK measures the way of that alone.
 #[test]
 fn the_ack_of_a_filled_gap_measures_what_filled_it() {

@@ -214,7 +214,7 @@ def _may_lie_unread(flow: Flow) -> bool:
 
 
 def _jitters(flow: Flow) -> bool:
-    """Whether what seems a queue may be jitter: a link that a window fills all the time has a steady queue."""
+    """Whether what seems a queue may be jitter: a link that a window always fills has a steady queue."""
     if flow.queue_ms is None or (flow.full_share or 0.0) >= FILLED:
         return False
     median_ms, p95_ms = flow.queue_ms

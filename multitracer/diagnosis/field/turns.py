@@ -109,9 +109,10 @@ def turn_words(flow: Flow) -> str:
         )
     return (
         f"; {count(turns.requests, 'request')} and responses, one at a time: in all, from the first request "
-        f"on, the client ({turns.client}) took {most[turns.client_at_most]}{duration(turns.client_s)} between "
-        f"responses and its next requests, the server {most[turns.server_at_most]}{duration(turns.server_s)} "
-        f"to respond, the path {least}{duration(turns.paths_s)}{_held_words(flow)}"
+        f"on, the client ({turns.client}) took {most[turns.client_at_most]}{duration(turns.client_s)} "
+        "between responses and its next requests, the server "
+        f"{most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path {least}"
+        f"{duration(turns.paths_s)}{_held_words(flow)}"
     )
 
 

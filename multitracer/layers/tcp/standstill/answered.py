@@ -152,7 +152,7 @@ class Answered:
         return max(sent_ns, again_ns)
 
     def _goes_on(self, number: int) -> bool:
-        """Whether no ACK was lost before one, by identifications that count: all that it answers came at once."""
+        """Whether no ACK was lost before one, by identifications that count: what it answers came at once."""
         (before, last), window = self._ids[number - 1 : number + 1].tolist(), slice(number - 1, number + 9)
         steps = np.diff(self._ids[window].astype(np.int64))
         return before > 0 and last == (before + 1) % 2**16 and bool((steps == 1).mean() >= _COUNTS)

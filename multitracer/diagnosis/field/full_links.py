@@ -134,7 +134,7 @@ def _share_of_time(group: Group) -> str:
 
 
 def _busy(flows: tuple[Flow, ...]) -> str:
-    """``with data in flight``; ``with data to send`` beside an application whose data may be in flight then."""
+    """``with data in flight``, or ``to send``: data may be in flight while the application writes nothing."""
     written_s = sum(flow.limits_s.get("application", 0.0) for flow in flows)
     noted = written_s >= NOTED * sum(flow.seconds or 0.0 for flow in flows) > 0
     return f"{'with data to send' if noted else 'with data in flight'}{_without_unknown(flows)}"

@@ -294,6 +294,7 @@ fn pause(own: &mut Sender, segment: &Segment, seq: i64) -> bool {
         unit,
         recovering,
         missing,
+        timed: own.timeouts.last().is_some_and(|one| one.record == segment.record),
         books: own.books.as_deref(),
         sent: path.segments,
         ids: &own.ids,

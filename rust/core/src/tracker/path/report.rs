@@ -74,6 +74,13 @@ impl PathReport {
         let mut round_trip = round_trip(connection, direction, &observation);
         let link = full_link(connection, direction);
         let limits = Limits::on(connection, direction, link);
+        // Away from who writes by its own clock, each echo waited for the next write.
+        if limits.as_ref().is_some_and(|limits| limits.writes_bytes_per_s.is_some())
+            && path.is_some_and(|path| !path.halves.beside_sender())
+            && let Some(found) = round_trip.as_mut()
+        {
+            (found.median_ns, found.p95_ns) = (None, None);
+        }
         let bottleneck = path.zip(round_trip).map(|(path, rtt)| {
             let sender = connection.senders_at(direction);
             bottleneck(path, link, &rtt, limits.as_ref(), (sender, carried_rate(connection, direction)))

@@ -21,6 +21,8 @@ pub(in crate::tracker::path) struct Circumstances<'a> {
     pub recovering: bool,
     /// A pause as long as a timer, and a part of what was sent before it, and is not acknowledged, never came by here.
     pub missing: bool,
+    /// Its timer sent it.
+    pub timed: bool,
     /// What was missing before.
     pub books: Option<&'a Books>,
     pub sent: u32,
@@ -227,7 +229,8 @@ impl Gaps {
             self.spend(Wait::Network, gap_ns);
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
-            let recovery_ns = self.recovers(t_ns, gap_ns, (window_ns, received.prompted_ns), trains);
+            let recovery_ns =
+                self.recovers((t_ns, now.timed), gap_ns, (window_ns, received.prompted_ns), trains);
             if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }
@@ -307,7 +310,7 @@ impl Gaps {
     #[inline(always)]
     fn recovers(
         &mut self,
-        t_ns: i64,
+        (t_ns, timed): (i64, bool),
         gap_ns: i64,
         (window_ns, prompted_ns): (i64, i64),
         trains: &Trains,
@@ -317,7 +320,7 @@ impl Gaps {
         self.parts.recovers(window_ns, self.high, network_ns, trains.delivered());
         // While ACKs come, no timer is what it waits for.
         let silent_ns = gap_ns.min(t_ns.saturating_sub(prompted_ns));
-        let timed_ns = if silent_ns < SILENCE_NS { 0 } else { silent_ns };
+        let timed_ns = if timed || silent_ns >= SILENCE_NS { silent_ns } else { 0 };
         self.spend(Wait::Silence, timed_ns);
         self.spend(Wait::Recovery, gap_ns - timed_ns);
         gap_ns - timed_ns

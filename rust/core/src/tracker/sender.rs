@@ -218,7 +218,8 @@ impl Sender {
 
     /// What those come to.
     pub fn arrival_counts(&self) -> ArrivalCounts {
-        self.books.as_ref().map_or(ArrivalCounts::default(), |books| books.counts())
+        let least_ns = self.rtt.min().unwrap_or(i64::MAX);
+        self.books.as_ref().map_or(ArrivalCounts::default(), |books| books.counts().measured(least_ns))
     }
 
     /// Segments sent again by cause, on the wire; those of which no earlier copy was seen among them.

@@ -202,6 +202,7 @@ impl Sender {
         // ACK covers, it was waiting for the first alone.
         let many = !sack && covered().nth(DELAYED).is_some();
         let (mut arrived, mut lost, mut first) = (0, 0u64, true);
+        let (mut early, mut early_ns) = (0, i64::MAX);
         // What was sent again before the last copy of what it was waiting for may have filled a gap above that.
         let head_ns = covered().next().filter(|head| head.seq <= snd_una).map_or(i64::MIN, |head| head.t_ns);
         while unanswered.0.front().is_some_and(|doubt| doubt.seq < ack)
@@ -222,6 +223,10 @@ impl Sender {
             let last = doubt.last.min(doubt.segments);
             let known = if waiting || too_soon || older { last } else { 0 };
             arrived += known;
+            if sack && too_soon && !older {
+                early += known;
+                early_ns = early_ns.min(segment.t_ns.saturating_sub(doubt.t_ns));
+            }
             if !sack {
                 lost = lost.saturating_add(if behind_head { last - known } else { 0 });
                 *covered_ns = (*covered_ns).max(doubt.t_ns);
@@ -234,6 +239,18 @@ impl Sender {
         // It had waited for one of them.
         *left = lost.saturating_sub(1);
         books.not_lost_behind(arrived);
+        if early > 0 {
+            let before_ns = if books.counts.early > 0 { books.counts.early_ns } else { i64::MAX };
+            (books.counts.early, books.counts.early_ns) =
+                (books.counts.early + early, before_ns.min(early_ns));
+        }
+    }
+
+    /// Others between the same hosts measured an RTT of so long: all of its own may have waited in a queue.
+    pub(in crate::tracker) fn others_measured(&mut self, least_ns: i64) {
+        if let Some(books) = &mut self.books {
+            books.counts = books.counts.measured(least_ns);
+        }
     }
 
     /// An ACK repeats the one before. Each segment that had arrived before is answered by one at once (RFC 9293 section

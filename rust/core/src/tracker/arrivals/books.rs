@@ -52,6 +52,9 @@ pub struct ArrivalCounts {
     pub downstream: u64,
     /// Segments sent again although an earlier copy is known to have reached the receiver.
     pub needless: u64,
+    /// Of these, those that only the time of their answer shows, with SACK, and the shortest such time.
+    pub early: u64,
+    pub early_ns: i64,
     /// Segments of which two copies that the sender made came by.
     pub doubled: u64,
 }
@@ -69,6 +72,15 @@ impl ArrivalCounts {
         let [inferred, upstream] = row.counted();
         self.inferred[row.cause as usize] += inferred;
         self.upstream += upstream;
+    }
+
+    /// An RTT of so long was measured, in the end: no answer that took as long is too early.
+    pub(in crate::tracker) fn measured(mut self, least_ns: i64) -> Self {
+        if self.early > 0 && least_ns <= self.early_ns {
+            self.needless = self.needless.saturating_sub(self.early);
+            self.downstream += std::mem::take(&mut self.early);
+        }
+        self
     }
 
     /// The same, taken off.

@@ -123,10 +123,13 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
         };
         let others = flows.iter().enumerate().filter(|&one| shares(one)).count();
         connections.note(flow.number, |connection| {
+            let least_ns = least.get(&flow.hosts).copied().unwrap_or(0);
+            if least_ns > 0 {
+                connection.senders[flow.direction].others_measured(least_ns);
+            }
             if let Some(path) = &mut connection.senders[flow.direction].path {
                 path.shared = Some(others as u32);
-                path.shared_base_ns =
-                    if others > 0 { least.get(&flow.hosts).copied().unwrap_or(0) } else { 0 };
+                path.shared_base_ns = if others > 0 { least_ns } else { 0 };
                 path.beside_rate = beside_rate;
                 path.link = link;
             }

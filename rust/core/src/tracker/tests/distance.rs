@@ -567,6 +567,24 @@ fn a_needless_copy_that_is_reported_is_one() {
     }
 }
 
+/// All RTTs so far were those of a queue: that an answer came as soon as one did later, without it, proves nothing.
+#[test]
+fn an_answer_is_too_early_only_if_no_rtt_was_ever_as_short() {
+    for (later_ms, found) in [(100, [1, 0]), (9, [0, 1])] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let next = warm_up(&mut talk);
+        talk.data(5000, next, 1000);
+        talk.data(5300, next, 1000);
+        talk.ack(5310, next + 1000, &[]);
+        talk.data(5500, next + 1000, 1000);
+        talk.ack(5500 + later_ms, next + 2000, &[]);
+        let (connections, _) = talk.done();
+        let counts = connections[0].senders[0].arrival_counts();
+        assert_eq!([needless(&connections[0], 0), counts.downstream], found, "{later_ms}");
+    }
+}
+
 /// Reports of two copies that were sent again, and then of a segment that was sent once: the network makes two of packets,
 /// so that neither of the reports before proves anything.
 #[test]

@@ -52,8 +52,9 @@ pub struct ArrivalCounts {
     pub downstream: u64,
     /// Segments sent again although an earlier copy is known to have reached the receiver.
     pub needless: u64,
-    /// Of these, those that only the time of their answer shows, with SACK, and the shortest such time.
+    /// Of these, those that only the time of their answer shows, with SACK.
     pub early: u64,
+    /// The shortest time of such an answer.
     pub early_ns: i64,
     /// Segments of which two copies that the sender made came by.
     pub doubled: u64,

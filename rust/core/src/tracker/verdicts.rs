@@ -69,7 +69,10 @@ impl Sender {
                             timeout.frto = Vote::Spurious;
                             still_arriving = Some(timeout.answer_record);
                         }
-                        AckKind::Duplicate if brought.dsack.is_none() && timeout.followed == 0 => {
+                        // Of a SYN it says nothing: data followed.
+                        AckKind::Duplicate
+                            if brought.dsack.is_none() && timeout.followed == 0 && !timeout.syn =>
+                        {
                             timeout.frto = Vote::Genuine
                         }
                         _ => {}

@@ -15,10 +15,12 @@ from multitracer.model.timeline import Timeline
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Spread of goodput over the connections that sent data.
 
-    Each connection counts with the bytes that were acknowledged, from its first data segment to the last ACK
+    Each connection counts with the bytes that were acknowledged, from its first data segment (from its
+    handshake, if all that was sent first was lost) to the last ACK
     of its data, or, if it never closed, to the last ACK of any: one that stands still until the end got
     less, not the same in less time. Only like is compared with like: those that ran for half of the longest
-    one's time or more, or never closed, and did not wait for their application or receiver for most of it.
+    one's time or more, or delivered a third of the largest one's bytes or more (who got more ended sooner), or
+    never closed, and did not wait for their application or receiver for most of it.
     A short reply that was all there was to send got no unfair share. One that delivered nothing counts
     as zero. The standard deviation is that
     of a sample (n - 1). With one connection there is nothing to share: deviation and index are None.
@@ -38,7 +40,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     left_out = len(sent) - len(compared)
     sent = compared
     last = max(one["end"] for one in sent)
-    rates = [_rate_bps(one, one["end"] if closed[one["conn"]] else last) for one in sent]
+    rates = [
+        _rate_bps(one, one["end"] if closed[one["conn"]] else last, _shut_out_s(entries[one["conn"]]))
+        for one in sent
+    ]
     mean = sum(rates) / len(rates)
     spread = standard_deviation(rates)
     summary = {
@@ -54,7 +59,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("fairness", summary)
 
 
-_ALIKE = 0.5
+_ALIKE, _AS_MUCH = 0.5, 1 / 3
 
 
 def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -64,12 +69,20 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
         one["conn"]: (one["end"] if entries[one["conn"]]["closed"] != "open" else last) - one["start"]
         for one in sent
     }
-    found = [
-        one
-        for one in sent
-        if spans[one["conn"]] >= _ALIKE * max(spans.values()) and not _held_back(entries[one["conn"]])
-    ]
+    acked = {one["conn"]: (one["goodput_bps"] or 0.0) * (one["end"] - one["start"]) for one in sent}
+    longest_s, most = max(spans.values()), max(acked.values())
+
+    def is_alike(conn: int) -> bool:
+        return spans[conn] >= _ALIKE * longest_s or acked[conn] >= _AS_MUCH * most > 0
+
+    found = [one for one in sent if is_alike(one["conn"]) and not _held_back(entries[one["conn"]])]
     return found or sent
+
+
+def _shut_out_s(entry: Mapping[str, Any]) -> float:
+    """Seconds between its handshake and its first data segment seen, in which all data was lost."""
+    limits = entry.get("limits") or {}
+    return float(limits.get("loss_recovery_before_data", 0.0) * limits.get("seconds", 0.0))
 
 
 def _held_back(entry: Mapping[str, Any]) -> bool:
@@ -78,11 +91,11 @@ def _held_back(entry: Mapping[str, Any]) -> bool:
     return bool(limits.get("application", 0.0) + limits.get("receiver_window", 0.0) > _ALIKE)
 
 
-def _rate_bps(one: Mapping[str, Any], end: float) -> float:
-    """Goodput of a connection over its time until `end`."""
+def _rate_bps(one: Mapping[str, Any], end: float, before_s: float) -> float:
+    """Goodput of a connection over its time until `end`, and `before_s` before its first data segment."""
     if not one["goodput_bps"]:
         return 0.0
-    own, whole = float(one["end"] - one["start"]), float(end - one["start"])
+    own, whole = float(one["end"] - one["start"]), float(end - one["start"]) + before_s
     return round(float(one["goodput_bps"]) * own / whole, 3)
 
 

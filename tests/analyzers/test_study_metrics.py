@@ -91,6 +91,23 @@ def test_who_stands_still_until_the_end_got_less() -> None:
     assert (starved["flows"], starved["value"], starved["goodput_min_bps"]) == (2, 0.5, 0)
 
 
+def test_who_got_more_of_about_the_same_ended_sooner_and_counts() -> None:
+    """Three carry 10, 9 and 4 kbit; the last has another, short, errand of 2."""
+    all_s = [(1000.0, 10.0, "fin"), (3000.0, 3.0, "fin"), (2000.0, 2.0, "fin")]
+    found = fairness.run(measurement(lossy()), rated(*all_s, (2000.0, 1.0, "fin"))).summary
+    assert (found["flows"], found["left_out"], found["goodput_max_bps"]) == (3, 1, 3000)
+
+
+def test_who_was_shut_out_before_its_first_data_got_less() -> None:
+    results = rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "fin"))
+    results["connections"].summary["connections"][1]["limits"] = {
+        "loss_recovery_before_data": 0.5,
+        "seconds": 10.0,
+    }
+    found = fairness.run(measurement(lossy()), results).summary
+    assert (found["goodput_min_bps"], found["goodput_max_bps"]) == (500, 1000)
+
+
 def test_fairness_of_one_and_of_none() -> None:
     found = fairness.run(measurement(lossy()), rated((1000.0, 10.0, "fin"))).summary
     assert (found["flows"], found["value"], found["goodput_std_bps"]) == (1, None, None)

@@ -16,14 +16,13 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Spread of goodput over the connections that sent data.
 
     Each connection counts with the bytes that were acknowledged, from its first data segment (from its
-    handshake, if all that was sent first was lost) to the last ACK
-    of its data, or, if it never closed, to the last ACK of any: one that stands still until the end got
-    less, not the same in less time. Only like is compared with like: those that ran for half of the longest
-    one's time or more, or delivered a third of the largest one's bytes or more (who got more ended sooner), or
-    never closed, and did not wait for their application or receiver for most of it.
-    A short reply that was all there was to send got no unfair share. One that delivered nothing counts
-    as zero. The standard deviation is that
-    of a sample (n - 1). With one connection there is nothing to share: deviation and index are None.
+    handshake, if all that was sent first was lost) to the last ACK of its data, or, if it never closed, to
+    the last ACK of any: one that stands still until the end got less, not the same in less time. Only like is
+    compared with like: those that ran for half of the longest one's time or more, or delivered a third of the
+    largest one's bytes or more (who got more ended sooner), or never closed, and did not wait for their
+    application or receiver for most of it. A short reply that was all there was to send got no unfair share.
+    One that delivered nothing counts as zero. The standard deviation is that of a sample (n - 1). With one
+    connection there is nothing to share: deviation and index are None.
 
     References
     ----------
@@ -73,7 +72,7 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
     longest_s, most = max(spans.values()), max(acked.values())
 
     def is_alike(conn: int) -> bool:
-        return spans[conn] >= _ALIKE * longest_s or acked[conn] >= _AS_MUCH * most > 0
+        return bool(spans[conn] >= _ALIKE * longest_s or acked[conn] >= _AS_MUCH * most > 0)
 
     found = [one for one in sent if is_alike(one["conn"]) and not _held_back(entries[one["conn"]])]
     return found or sent

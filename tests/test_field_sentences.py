@@ -1229,3 +1229,17 @@ def test_a_syn_that_was_retransmitted_is_no_loss_of_data() -> None:
     (said, *_) = sentences([entry(0, bandwidth=1.0, full=1.0, again={"timeout": 1}, syn_timeouts=1)])
     assert "; no loss" in said.text
     assert "retransmission" not in said.text
+
+
+def test_behind_a_first_flight_that_was_lost_the_window_is_small_by_that() -> None:
+    """The timer that repaired it left a window of one segment: no loss showed since, and none had to."""
+    late = {"loss_recovery_before_data": 0.4, "congestion_window_before_loss": 0.55}
+    found = flow(entry(0, loss_recovery=0.4, congestion_window=0.6, parts=late))
+    assert found is not None
+    assert {cause.kind for cause in causes(found) if cause.seconds > 0} == {"loss"}
+
+
+@pytest.mark.parametrize(("point", "words"), [("rcv", "at most 10%"), ("snd", "10%")])
+def test_a_share_that_is_known_roughly_is_said_so(point: str, words: str) -> None:
+    one = entry(0, point=point, application=0.9, congestion_window=0.1)
+    assert f"congestion window {words} of" in limits_line(one)

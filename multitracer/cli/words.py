@@ -205,7 +205,8 @@ def limits(connection: Object) -> str:
     if facts.stalls_s:
         shares["stalled path"] = facts.stalled_s / seconds
     also = facts.window_full_in_recovery_s / seconds
-    most = {"loss_recovery": "at most "} if facts.recovery_at_most else {}
+    most = {"congestion_window": facts.window_exactly}
+    most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
     parts = [
         f"{name.replace('_', ' ')} {most.get(name, '')}{share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])

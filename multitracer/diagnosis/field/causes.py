@@ -142,6 +142,8 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     # What was before the first loss showed, no loss had made small. Slow start is over when it fills a link:
     # one that was seen full was so before the loss, and had room behind it instead.
     before_s = flow.before_loss_s if flow.rate_bps is None else min(flow.before_loss_s, flow.slow_start_s)
+    # Behind a first flight that was lost, nothing is.
+    before_s = 0.0 if flow.before_data_s > 0 else before_s
     # Nor what the sender paced itself for.
     reduced = max(window - max(before_s, flow.paced_s), 0.0) if lost or needless else 0.0
     opening = spent["handshake"] + window - reduced

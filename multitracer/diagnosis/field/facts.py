@@ -376,6 +376,22 @@ class Flow:
         return many and self.reordered > 0 and self.point != "snd"
 
     @property
+    def window_exactly(self) -> str:
+        """``at most`` or ``about`` before its time of the congestion window, or nothing.
+
+        Where the sender mostly waited for others, that does not show when. What a writer had not given it is
+        its own wait; where the receiver's window took over is known roughly. Nor does the end of slow start
+        show where a full link may be hidden.
+        """
+        if self.link_hidden:
+            return "at most "
+        if self.point != "snd" and not self.kernel:
+            for name, words in (("application", "at most "), ("receiver_window", "about ")):
+                if 2 * self.limits_s.get(name, 0.0) > (self.seconds or 0.0):
+                    return words
+        return ""
+
+    @property
     def shared(self) -> bool:
         """Whether other connections queue at the same place."""
         return self.shared_with > 0

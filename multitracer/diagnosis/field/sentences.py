@@ -284,18 +284,9 @@ def _slow_start(group: Group) -> str:
 
 
 def _how_exactly(flows: Sequence[Flow]) -> str:
-    """``at most`` or ``about``, where the sender mostly waited for others, and does not show when.
-
-    What a writer had not given it is its own wait; where the receiver's window took over is known roughly.
-    Nor does the end of slow start show where a full link may be hidden.
-    """
-    if any(flow.link_hidden for flow in flows):
-        return "at most "
-    away = [flow for flow in flows if flow.point != "snd" and not flow.kernel]
-    for name, words in (("application", "at most "), ("receiver_window", "about ")):
-        if any(2 * flow.limits_s.get(name, 0.0) > (flow.seconds or 0.0) for flow in away):
-            return words
-    return ""
+    """``at most`` or ``about``, where that is so of one of them."""
+    found = {flow.window_exactly for flow in flows}
+    return next((words for words in ("at most ", "about ") if words in found), "")
 
 
 def _showed_link(flow: Flow) -> bool:

@@ -1243,3 +1243,11 @@ def test_behind_a_first_flight_that_was_lost_the_window_is_small_by_that() -> No
 def test_a_share_that_is_known_roughly_is_said_so(point: str, words: str) -> None:
     one = entry(0, point=point, application=0.9, congestion_window=0.1)
     assert f"congestion window {words} of" in limits_line(one)
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_without_sack_and_timestamps_lost_and_late_look_alike(timestamps: bool) -> None:
+    one = entry(0, point="snd", congestion_window=1.0, lost=(0, 40), again={"fast": 40})
+    one |= {"handshake": True, "sack": False, "timestamps": timestamps}
+    (said, *_) = sentences([one])
+    assert ("were lost or only late (40 of" in said.text) == (not timestamps)

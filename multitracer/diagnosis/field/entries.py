@@ -122,6 +122,7 @@ def flow(
         silences_s=tuple(one["silence_s"] for one in stalls),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
+        timestamps=entry.get("timestamps") is not False,
         syn_timeouts=entry.get("syn_timeouts") or 0,
         syns_again=syns_again(entry),
         unacked_timeouts=entry.get("unacked_timeouts") or 0,

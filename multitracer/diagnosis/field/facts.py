@@ -173,6 +173,8 @@ class Flow:
         Segments that came back.
     without_sack : bool
         Whether the handshake shows that SACK is not in use.
+    timestamps : bool
+        Whether the segments have timestamps.
     seldom_timed : str
         What to say of its queueing delay, where most of its data measured no RTT.
     queues_before : bool
@@ -271,6 +273,7 @@ class Flow:
     acks_lost: int | None = None
     acks: int = 0
     without_sack: bool = False
+    timestamps: bool = True
     unacked_timeouts: int = 0
     seldom_timed: str = ""
     queues_before: bool = False

@@ -56,7 +56,10 @@ def losses(flows: tuple[Flow, ...]) -> str:
             return "nothing was retransmitted"
         return f"{percent(again / sent)} of the segments were retransmitted ({again:,} {of}){needless}"
     if not least:
-        return f"at most {percent_at_most(most / sent)} of the segments were lost ({most:,} {of}){needless}"
+        which = f"({most:,} {of})"
+        if not needless and all(flow.without_sack and not flow.timestamps for flow in flows):
+            which = f"or only late ({most:,} {of}: neither SACK nor timestamps show which)"
+        return f"at most {percent_at_most(most / sent)} of the segments were lost {which}{needless}"
     said = f"at least {percent(least / sent)} of the segments were lost"
     if not most:
         return f"{said} ({least:,} {of}){needless}"

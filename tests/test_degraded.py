@@ -237,7 +237,7 @@ def test_stamps_out_of_order(write: Write) -> None:
         (t1, first), (t2, second) = shaken[index], shaken[index + 1]
         shaken[index], shaken[index + 1] = (t2, first), (t1, second)
     path = write("shaken.pcap", shaken)
-    assert "older than the one before" in statements(path)["time_backwards"]
+    assert "earlier timestamp than the one before" in statements(path)["time_backwards"]
     assert connection(path)["bytes"] == connection(SAMPLES / "flow-control" / "snd.pcap")["bytes"]
 
 

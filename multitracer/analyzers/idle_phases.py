@@ -38,7 +38,7 @@ _STALLED = 0.5
 
 _FEW = 16
 
-_TOO_FAST = "ACKs came at more than twice the rate of the full link: when it was idle does not show in them"
+_TOO_FAST = "ACKs arrived at more than twice the rate of the bottleneck, so they do not show when it was idle"
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:

@@ -27,8 +27,8 @@ _FILES = {
     "in them are unknown, and so are causes and verdicts that rest on them",
     "duplicate-record": "records are copies of an earlier one (captured on several interfaces): {count}; "
     "they are left out and are no retransmissions",
-    "time-backwards": "records are older than the one before: {count}; delays and causes around them rest on "
-    "the order of the file, not on the stamps",
+    "time-backwards": "records with an earlier timestamp than the one before: {count}; delays and causes "
+    "around them follow the order of the file, not the timestamps",
 }
 
 

@@ -15,7 +15,7 @@ from multitracer.output.digest import digest
 
 FLAG_AT = 0.95
 
-_NO_RATE = "needs a link log: the captures show when the link had no data, not at what rate it carries data"
+_NO_RATE = "needs a link log: the captures do not show the capacity of the link"
 
 _SUMMARY = "needs a link that is seen full, or single segments, which a summary does not keep: use --full"
 

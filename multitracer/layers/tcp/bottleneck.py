@@ -48,10 +48,10 @@ distances of packets, stands still."""
 _FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
-_NONE_WAITED = "no data waited for a link: at what rate it carries data does not show"
+_NONE_WAITED = "no data queued at a link, so that its capacity is unknown"
 _PASSED = (
-    "many packets were delivered sooner than a link of the rate seen takes for them: the application or the "
-    "sender's own queue set that rate, or a shaper let bursts pass"
+    "many packets were delivered faster than the rate of the bottleneck allows: the application or the "
+    "sender's own queue set that rate, or a shaper let bursts through"
 )
 _TOO_SOON = 0.1
 """If more packets than this part came out in less than half of the time that the rate needs to carry them, no

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
+from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.frozen import frozen
 from multitracer.output.costs import SAID_S
 from multitracer.output.digest import dominating
@@ -165,6 +166,8 @@ def _shows(flow: Flow, together: Company) -> bool:
         return True
     if flow.full_share is not None and flow.full_share < SELDOM:
         return False
+    if window_fills_link(flow):
+        return True
     return flow.limits_s.get("receiver_window", 0.0) <= PACED * (flow.seconds or 0.0)
 
 

@@ -18,7 +18,7 @@ import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.phrases import percent_at_most
+from multitracer.diagnosis.field.phrases import percent_at_least, percent_at_most
 from multitracer.model.quantities import duration, rate
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
@@ -222,7 +222,7 @@ def written(entries: list[Object]) -> Iterator[str]:
             again["total"] + again["unseen"],
         ):
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
-            yield from NUMBER.findall(percent_at_most(number / sent))
+            yield from NUMBER.findall(f"{percent_at_most(number / sent)} {percent_at_least(number / sent)}")
         if limits:
             shares = {name: limits[name] * limits["seconds"] for name in LIMITS}
             before = limits["congestion_window_before_loss"] * limits["seconds"]

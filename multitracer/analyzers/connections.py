@@ -100,6 +100,7 @@ def _describe(
         "end": round(_seconds(measurement, source, summary["last_ns"]), 9),
         "handshake": summary["handshake"],
         "closed": summary["closed"],
+        "reset_by": summary["reset_by"][int(direction != "forward")],
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],

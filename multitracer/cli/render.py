@@ -137,7 +137,7 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
     _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found), copied=copied))
     if found["closed"] == "reset":
-        _line(console, "Ended", words.reset(found["bytes"], missing=some_missing(found)))
+        _line(console, "Ended", words.reset(found, missing=some_missing(found)))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", loss_words.retransmitted(found))
     timeouts = found["timeouts"]

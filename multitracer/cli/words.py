@@ -55,19 +55,21 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
     return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}{apart}"
 
 
-def reset(counts: Object, *, missing: bool) -> str:
-    """That a connection was reset, and what was still unacknowledged then.
+def reset(connection: Object, *, missing: bool) -> str:
+    """Who reset a connection, and what was still unacknowledged then.
 
     Parameters
     ----------
-    counts : mapping
-        ``bytes`` of an entry.
+    connection : mapping
+        An entry of ``connections``.
     missing : bool
         Whether more was sent that was lost before the capture.
     """
-    left = counts["unique"] - counts["acked"]
+    left = connection["bytes"]["unique"] - connection["bytes"]["acked"]
     least = "at least " if missing else ""
-    return f"reset by a RST{f', {least}{left:,} bytes were never acknowledged' if left else ''}"
+    who = {"sender": "by the sender", "receiver": "by the receiver", "both": "by both ends"}
+    by = who.get(connection.get("reset_by") or "", "by a RST")
+    return f"reset {by}{f', {least}{left:,} bytes were never acknowledged' if left else ''}"
 
 
 def ends(connection: Object) -> str:

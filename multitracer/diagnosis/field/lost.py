@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
-from multitracer.diagnosis.field.phrases import held, percent, percent_at_most, were
+from multitracer.diagnosis.field.phrases import held, percent, percent_at_least, percent_at_most, were
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration
 from multitracer.output.losses import may_be_again, needless_prefix, says_little
@@ -60,7 +60,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
         if not needless and all(flow.without_sack and not flow.timestamps for flow in flows):
             which = f"or only late ({most:,} {of}: neither SACK nor timestamps show which)"
         return f"at most {percent_at_most(most / sent)} of the segments were lost {which}{needless}"
-    said = f"at least {percent(least / sent)} of the segments were lost"
+    said = f"at least {percent_at_least(least / sent)} of the segments were lost"
     if not most:
         return f"{said} ({least:,} {of}){needless}"
     if vague:
@@ -207,8 +207,8 @@ def by_cause(flows: tuple[Flow, ...]) -> str:
     # Of these the data had arrived, and every ACK of it was lost.
     unacked = sum(flow.unacked_timeouts for flow in flows)
     parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
-    every = "" if unacked == timeouts else f"at least {unacked:,} as "
-    parts += [f"{every}every ACK of what had arrived was lost"] if unacked else []
+    every = "" if unacked == timeouts else f"before at least {unacked:,} of them "
+    parts += [f"{every}the data had arrived, and every ACK of it was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
     causes = [
         f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
@@ -67,9 +68,18 @@ def percent(share: float) -> str:
 
 def percent_at_most(share: float) -> str:
     """The same of an upper bound, which is rounded up."""
+    return _percent_by(share, math.ceil)
+
+
+def percent_at_least(share: float) -> str:
+    """The same of a lower bound, which is rounded down."""
+    return _percent_by(share, math.floor) if share >= 0.0005 else percent(share)
+
+
+def _percent_by(share: float, rounded: Callable[[float], int]) -> str:
     digits = 0 if share >= 0.0995 else 1 if share >= 0.0005 else 2
     # What floats leave over is no part of it.
-    shown = math.ceil(round(share * 100 * 10**digits, 6)) / 10**digits
+    shown = rounded(round(share * 100 * 10**digits, 6)) / 10**digits
     return f"{shown:.{digits}f}%"
 
 

@@ -80,7 +80,7 @@ def _local_drop(group: Group) -> str:
         f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
     )
     by_ids = not counted and any(flow.own_drops and flow.own_drops == flow.refused for flow in group.flows)
-    how = "by IP identifications left out; " if by_ids else ""
+    how = "by gaps in the IP identifications; " if by_ids else ""
     said = f"the sender's own queue dropped {dropped} ({how}they never reached this capture)"
     # With nothing to recover from, what looks like recovery is the wait for the timer that tries again.
     waiting = [

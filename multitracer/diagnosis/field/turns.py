@@ -128,5 +128,5 @@ def _held_words(flow: Flow) -> str:
     many = " and ".join(count(number, what) for what, number, _ in held if number)
     return (
         f"; Nagle's algorithm held the end of at least {many} until what was before it was acknowledged, "
-        f"{duration(seconds)} in all (TCP_NODELAY, or one write, avoids it)"
+        f"at least {duration(seconds)} in all (TCP_NODELAY, or one write, avoids it)"
     )

@@ -183,6 +183,19 @@ impl RoundTrips {
     }
 }
 
+/// Who reset a connection that a reset ended: the `sender` of the data of one direction, its `receiver`, or `both`.
+pub fn reset_by(connection: &Connection, direction: usize) -> Option<&'static str> {
+    if Closed::of(connection) != Closed::Reset {
+        return None;
+    }
+    let reset = |direction| connection.senders_at(direction).totals().rst > 0;
+    Some(match (reset(direction), reset(1 - direction)) {
+        (true, true) => "both",
+        (true, false) => "sender",
+        _ => "receiver",
+    })
+}
+
 /// How often the timer of a SYN or of a SYN+ACK expired; where a SYN+ACK was lost, those of both ends expire. Each SYN that was
 /// retransmitted may have been answered by a SYN+ACK that no timer sent.
 pub fn syn_timeouts(connection: &Connection) -> u64 {

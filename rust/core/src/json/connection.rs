@@ -6,7 +6,7 @@
 use super::number::{push_int, push_rounded};
 use super::path::push_path;
 use crate::summary::{
-    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused,
+    Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused, reset_by,
     retransmissions, syn_timeouts, unacked_timeouts,
 };
 use crate::tracker::{
@@ -96,7 +96,15 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"closed\": ");
     out.push('"');
     out.push_str(Closed::of(connection).name());
-    out.push('"');
+    out.push_str("\",\n      \"reset_by\": ");
+    match reset_by(connection, direction) {
+        Some(who) => {
+            out.push('"');
+            out.push_str(who);
+            out.push('"');
+        }
+        None => out.push_str("null"),
+    }
     out.push_str(",\n      \"packets\": {\n        \"sent\": ");
     push_int(out, sent.segments as i64);
     out.push_str(",\n        \"data\": ");

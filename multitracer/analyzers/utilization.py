@@ -106,7 +106,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | None:
     """The same from captures alone, with bounds: the time in which nothing was in the bottleneck.
 
-    The captures do not tell when the link itself could not send, so that nothing is left out of the span.
+    The captures do not tell when the link itself could not send, so that nothing is left out of the span; but
+    while a path stood still, its link may have been unable to send: that is not idle for certain.
     """
     from multitracer.diagnosis.field.idle import idle
     from multitracer.model.arrays.intervals import total
@@ -123,7 +124,8 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
     twice = round(least_twice + (1 - path.overflow_share) * (duplicate - least_twice))
-    middle, least, most = estimate.middle_ns, estimate.least_ns, estimate.most_ns
+    middle, most = estimate.middle_ns, estimate.most_ns
+    least = max(estimate.least_ns - round(1e9 * _stalled_s(entries)), 0)
     duplicate_share = _share_twice(sent, duplicate, twice)
     high = (1 - least / span) * (1 - least_twice / max(sent - (duplicate - least_twice), 1))
     idle_bounds = least / span, most / span
@@ -162,13 +164,17 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
     # While nothing came the link may have been unable to send: that is not idle for certain.
-    stalled_s = sum(one["length_s"] for entry in path.entries for one in entry.get("standstills") or ())
-    unable_s = max(stalled_s, _silent_s(path.entries))
+    unable_s = max(_stalled_s(path.entries), _silent_s(path.entries))
     idle_least = 1 - (1 + again) * new_share / path.slower - unable_s / span_s
     idle_bounds = max(idle_least, 0.0), 1 - new_share / most
     return _summary(
         "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts
     )
+
+
+def _stalled_s(entries: Sequence[Mapping[str, Any]]) -> float:
+    """For how long paths stood still."""
+    return sum(float(one["length_s"]) for entry in entries for one in entry.get("standstills") or ())
 
 
 def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:

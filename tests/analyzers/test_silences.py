@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, strategies as st
 from support_conversation import SYN, Conversation
 
 import multitracer as mt
-from multitracer.layers.tcp.standstill.data import _lateness_ns
+from multitracer.layers.tcp.standstill.data import _lateness_ns, stamped_before
 from multitracer.layers.tcp.standstill.others import moved, moved_anyway
 
 BEGIN = 1_700_000_000_000_000_000
@@ -108,3 +109,39 @@ def test_no_ack_answers_a_copy_sooner_than_the_smallest_rtt(tmp_path: Path) -> N
     goes_on(said, t_ms + 840, seq + 10_000)
     ((_, length_ms),) = stalls(said, tmp_path)
     assert length_ms == pytest.approx(780, abs=5)
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_stall_goes_on_where_one_packet_passes_in_its_middle(tmp_path: Path, waited: bool) -> None:
+    """What ends the second silence, of 90 ms, was in flight since before the first; or is sent in between."""
+    said = Conversation()
+    said.handshake(0, 20)
+    t_ms, seq = said.rounds(21, 1, 10, 20.0)
+    for number in range(10 if waited else 2):
+        said.data(t_ms, seq + 1000 * number)
+    said.ack(t_ms + 420, seq + 2000)
+    if not waited:
+        for number in range(2, 10):
+            said.data(t_ms + 490, seq + 1000 * number)
+    for number in range(2, 10):
+        said.ack(t_ms + 510 + 0.1 * number, seq + 1000 * (number + 1))
+    goes_on(said, t_ms + 540, seq + 10_000)
+    ((_, length_ms),) = stalls(said, tmp_path)
+    assert length_ms == pytest.approx(490 if waited else 400, abs=5)
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_so_does_one_that_timestamps_show(waited: bool) -> None:
+    """Segments each 10 ms; from 1 s on one waits for 400 ms, and the rest for 90 ms more, or is sent then."""
+    sent_ms = np.arange(0, 2000, 10)
+    came_ms = np.where((sent_ms > 1000) & (sent_ms < 1490), 1490, sent_ms)
+    came_ms[sent_ms == 1000] = 1400
+    if not waited:
+        sent_ms = np.where(sent_ms > 1000, came_ms, sent_ms)
+    rows: Any = {
+        "t_ns": BEGIN + came_ms * 1_000_000,
+        "ts_val": 77 + sent_ms,
+        "record": np.arange(len(sent_ms)),
+    }
+    (found,) = stamped_before(rows, 20_000_000)
+    assert found.length_ns / 1e6 == (500 if waited else 410)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Times
-from multitracer.layers.tcp.standstill.period import FACTOR, LEAST_NS, ORDER, TIMESTAMPS, Standstill
+from multitracer.layers.tcp.standstill.period import BETWEEN, FACTOR, LEAST_NS, ORDER, TIMESTAMPS, Standstill
 from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
 
@@ -60,15 +60,21 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
     whole = waited_ns >= _STAMPED * silent[candidates]
     # What a timer sent during the silence had waited since then: for so long at least nothing moved.
     begins_ns = np.where(whole, t_ns[candidates], t_ns[candidates + 1] - waited_ns)
-    return [
-        Standstill(
-            begin_ns, int(t_ns[at + 1]), int(data["record"][at + 1]), True, int(silent[at]), TIMESTAMPS
-        )
-        for at, begin_ns, waited in zip(
-            candidates.tolist(), begins_ns.tolist(), waited_ns.tolist(), strict=True
-        )
-        if waited > least_ns
-    ]
+    found = []
+    again_ns = max(base_ns, FACTOR * int(np.median(silent)))
+    for at, begin_ns, waited in zip(candidates.tolist(), begins_ns.tolist(), waited_ns.tolist(), strict=True):
+        if waited <= least_ns:
+            continue
+        last = at
+        # It goes on where few segments pass in its middle: what ends it had waited since before they did.
+        for next_at in range(at + 1, min(at + 1 + BETWEEN, len(silent))):
+            if silent[next_at] > again_ns and late[next_at + 1] - late[at] >= _STAMPED * (
+                t_ns[next_at + 1] - t_ns[at]
+            ):
+                last = next_at
+        end_ns, record = int(t_ns[last + 1]), int(data["record"][last + 1])
+        found.append(Standstill(begin_ns, end_ns, record, True, end_ns - int(t_ns[at]), TIMESTAMPS))
+    return found
 
 
 def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:

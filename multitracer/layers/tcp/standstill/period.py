@@ -8,6 +8,8 @@ LEAST_NS = 100_000_000
 """A silence that is shorter is none: hosts and queues make such."""
 FACTOR = 3
 """It lasts for so many times the usual distance of packets, at least."""
+BETWEEN = 3
+"""So many packets, and no more, pass in the middle of one that goes on."""
 ACKS, TIMESTAMPS, ORDER = "acks", "timestamps", "order"
 """What a standstill shows by."""
 

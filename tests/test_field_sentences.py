@@ -19,7 +19,7 @@ from multitracer.diagnosis.field.phrases import percent_at_most
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
-from multitracer.output.costs import cost_words, is_said
+from multitracer.output.costs import cost_words, is_said, tag
 from multitracer.output.digest import LIMITS, digest
 
 Object = dict[str, Any]
@@ -643,7 +643,7 @@ def test_the_bdp_is_named_only_where_a_full_link_shows_a_rate() -> None:
     # What a reader took at a time has a rate, too.
     assert "BDP" not in sentences([entry(**window, rate=1e6)])[0].text
     filled = {**window, "congestion_window": 0.8, "bandwidth": 0.2}
-    assert "BDP" in sentences([entry(**filled, rate=1e6)])[0].text
+    assert "BDP" in sentences([entry(**filled, rate=2e6)])[0].text
 
 
 def test_nothing_is_said_of_no_time() -> None:
@@ -1251,3 +1251,31 @@ def test_without_sack_and_timestamps_lost_and_late_look_alike(timestamps: bool) 
     one |= {"handshake": True, "sack": False, "timestamps": timestamps}
     (said, *_) = sentences([one])
     assert ("were lost or only late (40 of" in said.text) == (not timestamps)
+
+
+@pytest.mark.parametrize(("exact", "share"), [(True, "40%"), (False, "80%")])
+def test_what_a_link_needed_leaves_no_time_to_a_window(exact: bool, share: str) -> None:
+    """Of 20 s the link needs 12.1 for 1,000 segments at its rate."""
+    one = entry(0, congestion_window=0.8, bandwidth=0.2, full=0.2, rate=1e6)
+    one["bottleneck"] |= {"rate_exact": exact}
+    assert f"congestion window {share}" in limits_line(one | {"point": "snd"}).replace("at most ", "")
+
+
+def test_a_cost_beside_a_full_link_is_that_of_recovery() -> None:
+    cost = {"cost_s": 1.3, "cost_bounds_s": [1.3, 1.3]}
+    assert tag(cost | {"kind": "bottleneck"}) == "cost of recovery 1.30 s"
+    assert tag(cost | {"kind": "loss"}) == "cost 1.30 s"
+
+
+def test_a_short_queue_of_a_link_that_was_seldom_full_may_be_jitter() -> None:
+    for full, words in ((0.3, "queue and jitter added 4 ms"), (0.6, "the queue added 4 ms")):
+        lossy = entry(
+            loss_recovery=1 - full,
+            bandwidth=full,
+            full=full,
+            rate=1e6,
+            queue=(4.0, 8.0),
+            base=20.0,
+            lost=(9, 0),
+        )
+        assert any(words in said.text for said in sentences([lossy])), words

@@ -48,6 +48,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     summary = {
         "flows": len(rates),
         "left_out": left_out,
+        "shut_out": sum(1 for one in sent if _shut_out_s(entries[one["conn"]]) > 0),
         "value": jain(rates),
         "goodput_mean_bps": round(mean, 3),
         "goodput_std_bps": spread,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import cost_words, definition, is_said, low_cost_high
+from multitracer.output.costs import definition, is_said, tag
 from multitracer.output.evidence import records
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _sentence(console: Console, number: int, sentence: Object) -> None:
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
     if is_said(sentence):
-        line.append(f" [cost {cost_words(*low_cost_high(sentence))}]", "bold")
+        line.append(f" [{tag(sentence)}]", "bold")
     console.print(_hanging(f"{number}.", line))
 
 

@@ -98,8 +98,12 @@ def _together(console: Console, contract: Object) -> None:
 
 
 def _left_out(fairness: Object) -> str:
-    number = fairness["left_out"]
-    return f" ({words.count(number, 'shorter or idle flow')} left out)" if number else ""
+    left_out, shut_out = fairness["left_out"], fairness["shut_out"]
+    parts = [f"{words.count(left_out, 'smaller or idle flow')} left out" if left_out else ""]
+    if shut_out:
+        parts.append(f"{words.count(shut_out, 'flow')} from the handshake on: all data sent first was lost")
+    said = "; ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
 
 
 def _totals(console: Console, flows: list[Object]) -> None:

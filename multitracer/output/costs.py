@@ -41,6 +41,18 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     return duration(cost_s)
 
 
+def tag(sentence: Mapping[str, Any]) -> str:
+    """``cost 1.3 s``; ``cost of recovery 1.3 s`` of a full link, which itself costs nothing.
+
+    Parameters
+    ----------
+    sentence : mapping
+        Of ``diagnosis``, with a cost that is said.
+    """
+    of = " of recovery" if sentence["kind"] in ("bottleneck", "queue") else ""
+    return f"cost{of} {cost_words(*low_cost_high(sentence))}"
+
+
 def is_bound(low_s: float, cost_s: float, high_s: float) -> bool:
     """Whether of a cost only the upper bound is said: it may have been nothing.
 

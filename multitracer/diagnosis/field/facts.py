@@ -355,6 +355,11 @@ class Flow:
             spent[name] -= taken_s
             left_s -= taken_s
         spent["congestion_window"] += spent.pop(OPENING)
+        # What a link of a known rate needed leaves no more time to a window that did not fill it.
+        if self.rate_exact:
+            full_s = max(spent["congestion_window"] - self.room_s, 0.0)
+            spent["congestion_window"] -= full_s
+            spent["bandwidth"] += full_s
         return spent
 
     @property

@@ -1279,3 +1279,13 @@ def test_a_short_queue_of_a_link_that_was_seldom_full_may_be_jitter() -> None:
             lost=(9, 0),
         )
         assert any(words in said.text for said in sentences([lossy])), words
+
+
+@pytest.mark.parametrize(
+    ("full", "words"), [(0.98, "wait for the last ACK 1%"), (0.5, "wait for the last ACK 5%")]
+)
+def test_the_last_ack_of_a_full_link_waits_for_its_queue_first(full: float, words: str) -> None:
+    """The last data was sent 1 s before its ACK came; without a queue, an RTT takes 200 ms."""
+    parts = {"congestion_window_after_data": 0.05}
+    one = entry(0, bandwidth=0.95, congestion_window=0.05, full=full, rate=8e5, base=200.0, parts=parts)
+    assert words in limits_line(one)

@@ -333,6 +333,11 @@ class Flow:
         # All data was sent: no window held anything back.
         spent[LAST_ACK_NAME] = min(self.after_data_s, spent["congestion_window"])
         spent["congestion_window"] -= spent[LAST_ACK_NAME]
+        # Behind the last data the queue of a full link drains at its rate: the rest is an RTT without a queue.
+        if (self.full_share or 0.0) >= FILLED and self.base_rtt_ms is not None:
+            drains_s = max(spent[LAST_ACK_NAME] - self.base_rtt_ms / 1e3, 0.0)
+            spent[LAST_ACK_NAME] -= drains_s
+            spent["bandwidth"] += drains_s
         # What a path kept waiting once the receiver's window was full began behind slow start.
         behind = spent["receiver_window"] > spent["bandwidth"]
         opening_s = min(self.before_loss_s, self.slow_start_s) if behind else 0.0

@@ -19,10 +19,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     handshake, if all that was sent first was lost) to the last ACK of its data, or, if it never closed, to
     the last ACK of any: one that stands still until the end got less, not the same in less time. Only like is
     compared with like: those that ran for half of the longest one's time or more, or delivered a third of the
-    largest one's bytes or more (who got more ended sooner), or never closed, and did not wait for their
-    application or receiver for most of it. A short reply that was all there was to send got no unfair share.
-    One that delivered nothing counts as zero. The standard deviation is that of a sample (n - 1). With one
-    connection there is nothing to share: deviation and index are None.
+    largest one's bytes or more while the others were there (who got more ended sooner), or never closed, and
+    did not wait for their application or receiver for most of it. A short reply that was all there was to send
+    got no unfair share. One that delivered nothing counts as zero. The standard deviation is that of a sample
+    (n - 1). With one connection there is nothing to share: deviation and index are None.
 
     References
     ----------
@@ -72,11 +72,24 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
     acked = {one["conn"]: (one["goodput_bps"] or 0.0) * (one["end"] - one["start"]) for one in sent}
     longest_s, most = max(spans.values()), max(acked.values())
 
-    def is_alike(conn: int) -> bool:
-        return bool(spans[conn] >= _ALIKE * longest_s or acked[conn] >= _AS_MUCH * most > 0)
+    def is_alike(one: dict[str, Any]) -> bool:
+        conn = one["conn"]
+        as_long, as_much = spans[conn] >= _ALIKE * longest_s, acked[conn] >= _AS_MUCH * most > 0
+        return bool(as_long or (as_much and _company(one, sent, spans) >= _ALIKE))
 
-    found = [one for one in sent if is_alike(one["conn"]) and not _held_back(entries[one["conn"]])]
+    found = [one for one in sent if is_alike(one) and not _held_back(entries[one["conn"]])]
     return found or sent
+
+
+def _company(one: dict[str, Any], sent: list[dict[str, Any]], spans: Mapping[int, float]) -> float:
+    """Part of its own time that the others were there, on average; 0 without others."""
+    begin, end = one["start"], one["start"] + spans[one["conn"]]
+    shared = [
+        max(min(end, other["start"] + spans[other["conn"]]) - max(begin, other["start"]), 0.0)
+        for other in sent
+        if other["conn"] != one["conn"]
+    ]
+    return sum(shared) / (len(shared) * max(end - begin, 1e-9)) if shared else 0.0
 
 
 def _shut_out_s(entry: Mapping[str, Any]) -> float:

@@ -98,6 +98,14 @@ def test_who_got_more_of_about_the_same_ended_sooner_and_counts() -> None:
     assert (found["flows"], found["left_out"], found["goodput_max_bps"]) == (3, 1, 3000)
 
 
+def test_who_had_it_alone_before_the_others_came_did_not_share_it() -> None:
+    results = rated((3000.0, 3.0, "fin"), (1000.0, 12.0, "fin"), (1000.0, 12.0, "fin"))
+    for one in results["throughput"].summary["connections"][1:3]:
+        one["start"] = 2.0
+    found = fairness.run(measurement(lossy()), results).summary
+    assert (found["flows"], found["left_out"], found["value"]) == (2, 1, 1.0)
+
+
 def test_who_was_shut_out_before_its_first_data_got_less() -> None:
     results = rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "fin"))
     results["connections"].summary["connections"][1]["limits"] = {

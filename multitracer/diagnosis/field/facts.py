@@ -333,7 +333,7 @@ class Flow:
         # All data was sent: no window held anything back.
         spent[LAST_ACK_NAME] = min(self.after_data_s, spent["congestion_window"])
         spent["congestion_window"] -= spent[LAST_ACK_NAME]
-        # Behind the last data the queue of a full link drains at its rate: the rest is an RTT without a queue.
+        # After the last data the queue of a full link drains at its rate: the rest is an RTT without it.
         if (self.full_share or 0.0) >= FILLED and self.base_rtt_ms is not None:
             drains_s = max(spent[LAST_ACK_NAME] - self.base_rtt_ms / 1e3, 0.0)
             spent[LAST_ACK_NAME] -= drains_s

@@ -20,9 +20,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     the last ACK of any: one that stands still until the end got less, not the same in less time. Only like is
     compared with like: those that ran for half of the longest one's time or more, or delivered a third of the
     largest one's bytes or more while the others were there (who got more ended sooner), or never closed, and
-    did not wait for their application or receiver for most of it. A short reply that was all there was to send
-    got no unfair share. One that delivered nothing counts as zero. The standard deviation is that of a sample
-    (n - 1). With one connection there is nothing to share: deviation and index are None.
+    did not wait for their application or receiver for most of it. A short reply that was all there was to
+    send got no unfair share. One that delivered nothing counts as zero. The standard deviation is that of a
+    sample (n - 1). With one connection there is nothing to share: deviation and index are None.
 
     References
     ----------

@@ -10,6 +10,9 @@ Object = Mapping[str, Any]
 LOOKED_AT = 1000
 """Of more connections, those with most data, the worst and the first say whether a question was answered."""
 
+SEVERAL = 2
+"""Of fewer connections nobody asks how they shared a path, nor of fewer captures what each hop did."""
+
 NO_LINK_LOG = "no link log was given"
 """One reason for all that a log of the link would answer; `multitracer formats` names such logs."""
 
@@ -38,6 +41,11 @@ def unanswered(contract: Object) -> dict[str, str]:
     for name in [name for name in left if name in inferred]:
         if any(map(inferred[name], connections)):
             del left[name]
+    # Nobody waits for what takes more than was given: others to share with, captures along the path.
+    if len(connections) < SEVERAL:
+        left.pop("fairness", None)
+    if sum(one["layer"] == "tcp" and one["tcp_segments"] > 0 for one in contract["sources"]) < SEVERAL:
+        left.pop("hops", None)
     if any(one["kind"] == "local_drop" for one in contract["diagnosis"]):
         left.pop("local_drops", None)
     return left

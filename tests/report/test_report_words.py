@@ -162,6 +162,20 @@ def test_page_and_terminal_leave_the_same_questions_open(
     assert listed.count("<li>") == len(by_reason(open_questions))
 
 
+@pytest.mark.parametrize("together", [1, 2])
+def test_nobody_asks_one_connection_how_it_shares_nor_one_capture_for_hops(
+    samples: Path, together: int
+) -> None:
+    run = samples / "local-drops"
+    both = [run / "snd.pcap", run / "rcv.pcap"]
+    contract = mt.analyze(mt.read(*both[:together])).to_dict()
+    contract["inconclusive"] |= {"hops": "needs three", "fairness": "needs a capture"}
+    assert ("hops" in unanswered(contract)) == (together > 1)
+    assert "fairness" not in unanswered(contract)
+    contract["connections"] *= 2
+    assert "fairness" in unanswered(contract)
+
+
 def test_without_a_cost_nothing_is_said_of_costs(analyzed: Callable[[str], dict[str, Any]]) -> None:
     contract = analyzed("link-resets-vj")
     found = facts(contract)

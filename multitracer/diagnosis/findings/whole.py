@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.idle import awaits_last_ack
 from multitracer.model.timeline import Timeline
-from multitracer.output.used import idle_share, nearly_all
+from multitracer.output.used import NEARLY_ALL, idle_share, nearly_all
 
 Summary = dict[str, Any]
 
@@ -70,11 +70,13 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     about_idle, idle_share_said = idle_share(utilization)
     said_s = idle_share_said * span if about_idle else idle
     all_used = nearly_all(utilization)
+    # Beside an estimate of nearly all, what it was idle for at most is only how little the estimate knows.
+    vague = all_used is None and value >= NEARLY_ALL and about_idle == "at most "
     # Beside an estimate, a few duplicates are no reason for what is missing.
     worth_it = logged or twice >= WORTH_SAYING * carried
     parts = [
         f"the link was idle for {about_idle}{seconds(said_s)} of {seconds(span)}"
-        if said_s >= 0.05 and (logged or not all_used) and said_s <= MOST_IDLE * span
+        if said_s >= 0.05 and (logged or not (all_used or vague)) and said_s <= MOST_IDLE * span
         else "",
         f"{about}{twice:,} of {carried:,} bytes {of_all} were duplicates"
         if twice and proven and worth_it

@@ -10,6 +10,7 @@ import pytest
 from support_conversation import Conversation
 
 import multitracer as mt
+from multitracer.diagnosis.findings.whole import headline
 from multitracer.output.used import idle_share, nearly_all
 
 Object = dict[str, Any]
@@ -204,3 +205,28 @@ def test_what_is_not_resolved_is_a_bound(
     found = {"basis": "estimate from captures", "idle_share": share, "idle_low": low, "idle_high": high}
     assert idle_share(found) == said
     assert idle_share({"basis": "link log", "idle_share": 0.03}) == ("", 0.03)
+
+
+def used(value: float, low: float) -> dict[str, Any]:
+    """An estimate of the utilization of 10 s, of which the link was idle for what is left at most."""
+    return {
+        "value": value, "low": low, "high": 1.0, "idle_share": 1 - value, "idle_low": 0.0, "idle_high": 1 - low,
+        "basis": "estimate from captures", "span_s": 10.0, "idle_s": 10 * (1 - value), "sent_bytes": 1000,
+        "duplicate_bytes": 0, "carried_twice_bytes": 0, "duplicate_share": 0.0, "rate_bytes_per_s": 100.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "words"),
+    [
+        (0.99, 0.9, ": TCP used nearly all of the link's capacity"),
+        (0.99, 0.7, " (70% to 100%, estimated from captures)"),
+        (0.8, 0.7, ": the link was idle for at most 3.0 s of 10.0 s"),
+    ],
+)
+def test_how_little_is_known_of_nearly_all_is_no_idle_time(
+    samples: Path, value: float, low: float, words: str
+) -> None:
+    said = headline(mt.read(samples / "local-drops" / "snd.pcap"), used(value, low))
+    assert said is not None
+    assert said.text.endswith(words)

@@ -210,7 +210,8 @@ def test_what_is_not_resolved_is_a_bound(
 def used(value: float, low: float) -> dict[str, Any]:
     """An estimate of the utilization of 10 s, of which the link was idle for what is left at most."""
     return {
-        "value": value, "low": low, "high": 1.0, "idle_share": 1 - value, "idle_low": 0.0, "idle_high": 1 - low,
+        "value": value, "low": low, "high": 1.0,
+        "idle_share": 1 - value, "idle_low": 0.0, "idle_high": 1 - low,
         "basis": "estimate from captures", "span_s": 10.0, "idle_s": 10 * (1 - value), "sent_bytes": 1000,
         "duplicate_bytes": 0, "carried_twice_bytes": 0, "duplicate_share": 0.0, "rate_bytes_per_s": 100.0,
     }  # fmt: skip

@@ -11,6 +11,8 @@ from multitracer.output.losses import some_missing
 
 Summary = Mapping[str, Any]
 
+_ANSWER_S = 1.0
+"""A reset that comes later than this after a timeout does not answer it: the other end ended by itself."""
 _CHANCE = 0.01
 """Timeouts without an answer that chance brings to a measurement more often show no end of a transfer."""
 
@@ -33,14 +35,16 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
     Returns
     -------
     main, beside : list of Finding
-        One for all connections whose timers brought no answer, one for those that only a reset answered, and
-        one for those that waited for an ACK when the capture ends. Those of most of the connections, or of
-        most of what was sent, are the main cause; those of a few are said beside it.
+        One for all connections whose timers brought no answer, one for those that only a reset answered, one
+        for those that the other end reset later, and one for those that waited for an ACK when the capture
+        ends. Those of most of the connections, or of most of what was sent, are the main cause; those of few
+        are said beside it.
     """
     shown = [entry for entry in connections if entry.get("unfinished")]
     usual = _usual_loss(connections, sum(entry["unfinished"]["timeouts"] for entry in shown))
     silent: list[Summary] = []
     refused: list[Summary] = []
+    reset_later: list[Summary] = []
     waiting: list[Summary] = []
     for entry in shown:
         timeouts = entry["unfinished"]["timeouts"]
@@ -48,10 +52,16 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
             waiting.append(entry)
         # Where much is lost, some are not answered for a while: when the capture ends, too.
         elif usual**timeouts <= _CHANCE / len(connections):
-            (refused if entry["unfinished"]["reset"] else silent).append(entry)
+            reset = entry["unfinished"]["reset"]
+            answered = reset and entry["end"] - entry["unfinished"]["last"] <= _ANSWER_S
+            (refused if answered else reset_later if reset else silent).append(entry)
     found = [
         (_timed_out(m, ended, len(connections), answer), ended)
-        for ended, answer in ((silent, "no answer"), (refused, "only a reset"))
+        for ended, answer in (
+            (silent, "no answer"),
+            (refused, "only a reset"),
+            (reset_later, "no answer until the other end sent a RST"),
+        )
         if ended
     ]
     if waiting:

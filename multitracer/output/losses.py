@@ -95,7 +95,7 @@ def syns_again(entry: Mapping[str, Any]) -> int:
         Of ``connections`` (docs/json.md).
     """
     again = entry["retransmissions"]
-    opened = entry["data_direction"] == "forward" and bool(entry["handshake"])
+    opened = entry.get("data_direction") == "forward" and bool(entry.get("handshake"))
     expired = (entry.get("syn_timeouts") or 0) if opened else 0
     return int(again.get("handshake", 0) + min(expired, again.get("timeout", 0)))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -71,25 +73,40 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
     }
     acked = {one["conn"]: (one["goodput_bps"] or 0.0) * (one["end"] - one["start"]) for one in sent}
     longest_s, most = max(spans.values()), max(acked.values())
+    present = _Presence([(one["start"], one["start"] + spans[one["conn"]]) for one in sent])
 
     def is_alike(one: dict[str, Any]) -> bool:
         conn = one["conn"]
         as_long, as_much = spans[conn] >= _ALIKE * longest_s, acked[conn] >= _AS_MUCH * most > 0
-        return bool(as_long or (as_much and _company(one, sent, spans) >= _ALIKE))
+        begin = one["start"]
+        return bool(as_long or (as_much and present.company(begin, begin + spans[conn]) >= _ALIKE))
 
     found = [one for one in sent if is_alike(one) and not _held_back(entries[one["conn"]])]
     return found or sent
 
 
-def _company(one: dict[str, Any], sent: list[dict[str, Any]], spans: Mapping[int, float]) -> float:
-    """Part of its own time that the others were there, on average; 0 without others."""
-    begin, end = one["start"], one["start"] + spans[one["conn"]]
-    shared = [
-        max(min(end, other["start"] + spans[other["conn"]]) - max(begin, other["start"]), 0.0)
-        for other in sent
-        if other["conn"] != one["conn"]
-    ]
-    return sum(shared) / (len(shared) * max(end - begin, 1e-9)) if shared else 0.0
+class _Presence:
+    """For how long connections were there until a time, all together, without a look at each pair of them."""
+
+    def __init__(self, spans: Sequence[tuple[float, float]]) -> None:
+        self._number = len(spans)
+        self._edges = [sorted(edge) for edge in zip(*spans, strict=True)]
+        self._sums = [list(accumulate(edge, initial=0.0)) for edge in self._edges]
+
+    def until(self, t: float) -> float:
+        """Seconds of all of them before a time."""
+        found = []
+        for edge, sums in zip(self._edges, self._sums, strict=True):
+            number = bisect_left(edge, t)
+            found.append(number * t - sums[number])
+        return float(found[0] - found[1])
+
+    def company(self, begin: float, end: float) -> float:
+        """Part of the time of one of them that the others were there, on average; 0 without others."""
+        own = end - begin
+        if self._number < 2 or own <= 0:
+            return 0.0
+        return (self.until(end) - self.until(begin) - own) / (own * (self._number - 1))
 
 
 def _shut_out_s(entry: Mapping[str, Any]) -> float:

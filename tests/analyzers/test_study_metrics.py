@@ -106,6 +106,22 @@ def test_who_had_it_alone_before_the_others_came_did_not_share_it() -> None:
     assert (found["flows"], found["left_out"], found["value"]) == (2, 1, 1.0)
 
 
+@given(
+    st.lists(st.tuples(st.floats(0.0, 100.0), st.floats(0.1, 50.0)), min_size=1, max_size=12),
+)
+def test_company_is_the_mean_of_what_each_other_was_there(given: list[tuple[float, float]]) -> None:
+    spans = [(begin, begin + length) for begin, length in given]
+    present = fairness._Presence(spans)
+    for one, (begin, end) in enumerate(spans):
+        shared = [
+            max(min(end, until) - max(begin, since), 0.0)
+            for other, (since, until) in enumerate(spans)
+            if other != one
+        ]
+        expected = sum(shared) / (len(shared) * (end - begin)) if shared else 0.0
+        assert present.company(begin, end) == pytest.approx(expected, abs=1e-6)
+
+
 def test_who_was_shut_out_before_its_first_data_got_less() -> None:
     results = rated((1000.0, 10.0, "fin"), (1000.0, 5.0, "fin"))
     results["connections"].summary["connections"][1]["limits"] = {

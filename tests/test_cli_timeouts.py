@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from support_conversation import SYN, Conversation
 
 from multitracer.cli import loss_words
+from multitracer.cli.main import group
 from multitracer.output.rtt import idle_before_s, known_point
 
 
@@ -110,3 +114,17 @@ def test_what_may_be_a_retransmission_is_told(total: int, possible: int, begin: 
 )
 def test_the_timer_is_known_at_the_sender_alone(point: str, grade: str, known: bool) -> None:
     assert (known_point({"point": point, "observation": {"grade": grade}}) == "snd") == known
+
+
+def test_the_timeout_of_a_syn_is_said_to_be_that(tmp_path: Path) -> None:
+    """It is a retransmission and a timeout, as the kernel counts, but nothing of the data."""
+    made = Conversation()
+    made.segment(0, True, 0, None, SYN)
+    made.handshake(1000, 20)
+    made.rounds(1021, 1, 3, 20.0)
+    path = made.write(tmp_path / "one.pcap")
+    told = CliRunner().invoke(group, ["analyze", str(path)], env={"COLUMNS": "80"}).output
+    assert "Retransmitted   1 segment: 1 RTO (SYN)" in told
+    assert "segments were lost" not in told
+    row = next(line for line in told.splitlines() if line.strip().startswith("1.000 s"))
+    assert " SYN " in row

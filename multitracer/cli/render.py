@@ -179,7 +179,7 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool, held_up:
             Text(event["verdict"], VERDICT_STYLES[event["verdict"]]),
             "unknown" if idle_s is None else words.duration(idle_s),
             *([words.timer(event["backoff"], event["rto_s"])] if rto else []),
-            f"{event['seq']:,}",
+            f"{event['seq']:,}" if event["seq"] else "SYN",
             f"{event['record']:,}",
             words.votes(event["votes"]),
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,19 @@ def test_a_command_ends_with_the_status_of_the_page(
     done = run(*words)
     assert done.returncode == status, done.stderr
     assert re.search(rf"^\| (?:\d+, )?{status}(?:, \d+)? \|", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("status", "waits"), [(143, False), (0, True)])
+def test_no_thread_keeps_a_command_that_a_signal_ended(status: int, waits: bool) -> None:
+    """One waits for a lock that nobody releases; behind a command that ended by itself, it is waited for."""
+    script = f"""
+import threading
+from multitracer.cli import main
+lock = threading.Lock()
+lock.acquire()
+main.main = lambda: {status}
+threading.Thread(target=lock.acquire, kwargs={{"timeout": 3 if {waits} else -1}}).start()
+main.program()
+"""
+    found = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    assert found.returncode == status

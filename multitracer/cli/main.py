@@ -219,15 +219,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gc.freeze()
 
 
+_BY_SIGNAL = 128
+"""A larger status is that of a signal."""
+
+
 def program() -> NoReturn:
     """The command: `main`, and the end of the process.
 
     The system takes back all memory at once. The interpreter would first clear every object away, which takes
-    longer than to load click; what is to be done at the end is done, unless threads are still at work.
+    longer than to load click; what is to be done at the end is done, unless threads are still at work. Those
+    of a command that a signal ended, or whose reader went away, are not waited for: one may wait for a lock
+    that the signal left behind.
     """
     status = main()
     threading = sys.modules.get("threading")
-    if threading is None or threading.active_count() == 1:
+    if threading is None or threading.active_count() == 1 or status > _BY_SIGNAL:
         try:
             atexit._run_exitfuncs()
             sys.stdout.flush()
@@ -244,7 +250,7 @@ class _Ended(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.name = signal.Signals(number).name
-        self.status = 128 + number
+        self.status = _BY_SIGNAL + number
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

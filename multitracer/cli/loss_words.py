@@ -189,17 +189,16 @@ def arrivals(connection: Object) -> str:
         An entry of ``connections``.
     """
     found = connection.get("arrivals") or {}
-    number = {name: found.get(name, 0) for name in ("reordered", "network_duplicate", "undecided")}
     parts = [
-        f"{count(number['reordered'], 'segment')} reordered" if number["reordered"] else "",
-        f"{count(number['network_duplicate'], 'segment')} duplicated by the network"
-        if number["network_duplicate"]
-        else "",
-        f"{count(number['undecided'], 'segment')} out of order, retransmitted or reordered"
-        if number["undecided"]
-        else "",
+        f"{count(found[name], 'segment')} {what}"
+        for name, what in (
+            ("reordered", "reordered"),
+            ("network_duplicate", "duplicated by the network"),
+            ("undecided", "out of order, retransmitted or reordered"),
+        )
+        if found.get(name)
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(parts)
 
 
 def duplicated(contract: Object, *, logged: bool) -> str:

@@ -61,9 +61,9 @@ def part_of_time(part_s: float, whole_s: float) -> str:
 
 def percent(share: float) -> str:
     """``2.0%`` of a small share, ``27%`` of a larger one; ``0.02%`` of what would be none."""
-    if 0.0 < share < 0.0005:
-        return f"{share:.2%}" if share >= 0.00005 else "less than 0.01%"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    if 0.0 < share < 0.00005:
+        return "less than 0.01%"
+    return f"{share:.{_digits(share)}%}"
 
 
 def percent_at_most(share: float) -> str:
@@ -76,8 +76,13 @@ def percent_at_least(share: float) -> str:
     return _percent_by(share, math.floor) if share >= 0.0005 else percent(share)
 
 
+def _digits(share: float) -> int:
+    """Behind the point of a percentage."""
+    return 0 if share >= 0.0995 else 2 if 0.0 < share < 0.0005 else 1
+
+
 def _percent_by(share: float, rounded: Callable[[float], int]) -> str:
-    digits = 0 if share >= 0.0995 else 1 if share >= 0.0005 else 2
+    digits = _digits(share)
     # What floats leave over is no part of it.
     shown = rounded(round(share * 100 * 10**digits, 6)) / 10**digits
     return f"{shown:.{digits}f}%"

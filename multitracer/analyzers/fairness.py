@@ -12,6 +12,7 @@ from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import limit_s
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -111,8 +112,7 @@ class _Presence:
 
 def _shut_out_s(entry: Mapping[str, Any]) -> float:
     """Seconds between its handshake and its first data segment seen, in which all data was lost."""
-    limits = entry.get("limits") or {}
-    return float(limits.get("loss_recovery_before_data", 0.0) * limits.get("seconds", 0.0))
+    return limit_s(entry, "loss_recovery_before_data")
 
 
 def _held_back(entry: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.offered import offered
 from multitracer.model.analysis import Analyzer, Result, answered
 from multitracer.model.lazy import np
 from multitracer.model.timeline import Timeline
-from multitracer.output.digest import digest
+from multitracer.output.digest import digest, limit_s
 
 FLAG_AT = 0.95
 
@@ -179,8 +179,7 @@ def _stalled_s(entries: Sequence[Mapping[str, Any]]) -> float:
 
 def _silent_s(entries: Sequence[Mapping[str, Any]]) -> float:
     """How long nothing came while the only one with data waited for a timer, or through an outage."""
-    limits = entries[0].get("limits") if len(entries) == 1 else None
-    return float(limits.get("loss_recovery_silent", 0.0) * limits.get("seconds", 0.0)) if limits else 0.0
+    return limit_s(entries[0], "loss_recovery_silent") if len(entries) == 1 else 0.0
 
 
 def _share_twice(sent: int, duplicate: int, twice: int) -> float:

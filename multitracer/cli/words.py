@@ -11,6 +11,7 @@ from multitracer.diagnosis.field.receivers import part_full, waits
 from multitracer.model import quantities
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import duration as duration, votes as votes
+from multitracer.output.digest import limit_s
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -115,17 +116,12 @@ def rates(found: Object) -> str:
 
 def _handshake_s(found: Object) -> float:
     """Seconds of a connection before its data."""
-    return _limit_s(found, "handshake")
+    return limit_s(found, "handshake")
 
 
 def _before_data_s(found: Object) -> float:
     """Seconds behind the handshake in which data was sent that never came by."""
-    return _limit_s(found, "loss_recovery_before_data")
-
-
-def _limit_s(found: Object, name: str) -> float:
-    limits = found.get("limits") or {}
-    return float(limits.get(name) or 0.0) * float(limits.get("seconds") or 0.0)
+    return limit_s(found, "loss_recovery_before_data")
 
 
 def size(count_bytes: int) -> str:

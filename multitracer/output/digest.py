@@ -78,6 +78,20 @@ LIMITS = (
 """What may limit a sender, in the order of the contract; of equal ones the first counts."""
 
 
+def limit_s(entry: Object, name: str) -> float:
+    """Seconds of one of the limits of a connection, or of a part of one; 0 where they are unknown.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    name : str
+        A key of its ``limits``.
+    """
+    limits = entry.get("limits") or {}
+    return float(limits.get(name) or 0.0) * float(limits.get("seconds") or 0.0)
+
+
 def dominating(entry: Object) -> str:
     """What limited a connection's sender for longest."""
     limits = entry.get("limits")

@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.layers.tcp.flow_batch import Times
 from multitracer.layers.tcp.standstill.answered import NO_ANSWER, Answered
 from multitracer.layers.tcp.standstill.others import moved_anyway
-from multitracer.layers.tcp.standstill.period import ACKS, BETWEEN, FACTOR, LEAST_NS, Standstill
+from multitracer.layers.tcp.standstill.period import ACKS, FACTOR, LEAST_NS, Standstill, last_silence
 from multitracer.model.table import Table
 
 _SYN = 0x02
@@ -86,22 +86,12 @@ def late_acks(
             continue
         start_ns = max(silent_ns, due)
         if end_ns - start_ns > least_ns:
-            last = _last_of(at, ack_ns, answered, max(base_ns, FACTOR * usual_ns))
+            # What ends the next silence had been due before the stall was over.
+            def waited(next_at: int, over_ns: int = end_ns) -> bool:
+                due = answered.due_ns(next_at)
+                return due is not None and due <= over_ns
+
+            last = last_silence(gaps_ns, at, max(base_ns, FACTOR * usual_ns), waited)
             end_ns, record = int(ack_ns[last + 1]), int(acks["record"][last + 1])
             found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns, ACKS))
     return found
-
-
-def _last_of(at: int, ack_ns: Times, answered: Answered, least_ns: int) -> int:
-    """The last silence of a stall that begins with one: few packets passed between both.
-
-    That is shorter than a stall of its own may be, and what ends it had been due before the stall was over.
-    """
-    last, over_ns = at, int(ack_ns[at + 1])
-    for next_at in range(at + 1, min(at + 1 + BETWEEN, len(ack_ns) - 1)):
-        if ack_ns[next_at + 1] - ack_ns[next_at] <= least_ns:
-            continue
-        due = answered.due_ns(next_at)
-        if due is not None and due <= over_ns:
-            last = next_at
-    return last

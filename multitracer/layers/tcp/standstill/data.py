@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Times
-from multitracer.layers.tcp.standstill.period import BETWEEN, FACTOR, LEAST_NS, ORDER, TIMESTAMPS, Standstill
+from multitracer.layers.tcp.standstill.period import (
+    FACTOR,
+    LEAST_NS,
+    ORDER,
+    TIMESTAMPS,
+    Standstill,
+    last_silence,
+)
 from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
 
@@ -65,13 +72,12 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
     for at, begin_ns, waited in zip(candidates.tolist(), begins_ns.tolist(), waited_ns.tolist(), strict=True):
         if waited <= least_ns:
             continue
-        last = at
-        # It goes on where few segments pass in its middle: what ends it had waited since before they did.
-        for next_at in range(at + 1, min(at + 1 + BETWEEN, len(silent))):
-            if silent[next_at] > again_ns and late[next_at + 1] - late[at] >= _STAMPED * (
-                t_ns[next_at + 1] - t_ns[at]
-            ):
-                last = next_at
+
+        # What ends the next silence had waited since before the stall.
+        def still(next_at: int, at: int = at) -> bool:
+            return bool(late[next_at + 1] - late[at] >= _STAMPED * (t_ns[next_at + 1] - t_ns[at]))
+
+        last = last_silence(silent, at, again_ns, still)
         end_ns, record = int(t_ns[last + 1]), int(data["record"][last + 1])
         found.append(Standstill(begin_ns, end_ns, record, True, end_ns - int(t_ns[at]), TIMESTAMPS))
     return found

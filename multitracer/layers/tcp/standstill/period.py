@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from multitracer.layers.tcp.flow_batch import Times
 from multitracer.model.frozen import frozen
 
 LEAST_NS = 100_000_000
@@ -43,3 +46,24 @@ class Standstill:
     def length_ns(self) -> int:
         """How long it lasted."""
         return self.end_ns - self.start_ns
+
+
+def last_silence(silent_ns: Times, at: int, least_ns: int, goes_on: Callable[[int], bool]) -> int:
+    """The last silence of a stall that begins with one: few packets pass in the middle of a stall.
+
+    Parameters
+    ----------
+    silent_ns : array of int64
+        From each packet to the next.
+    at : int
+        Number of the first silence.
+    least_ns : int
+        The next is longer; it may be shorter than a stall of its own.
+    goes_on : callable
+        Whether what ends a silence had waited since before the stall was over.
+    """
+    last = at
+    for next_at in range(at + 1, min(at + 1 + BETWEEN, len(silent_ns))):
+        if silent_ns[next_at] > least_ns and goes_on(next_at):
+            last = next_at
+    return last

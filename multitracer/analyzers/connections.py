@@ -139,6 +139,8 @@ def _describe(
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
+        # Marks on the data, what the receiver says of them, and what the sender did (RFC 3168 section 6.1).
+        "ecn": {"ce": data["ce"], "ece": acks["ece"], "cwr": data["cwr"]},
         "window_closures": _closures(acks),
         "exchanges": _exchanges(connection, summary),
         "standstills": _standstills(

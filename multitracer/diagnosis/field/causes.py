@@ -37,11 +37,13 @@ FEW_NEEDLESS = 2
 
 SLOW_START = "idle_handshake_slow_start"
 
+MARKED = "congestion_marks"
+
 FULL_LINK = ("bottleneck", "queue")
 """Causes that are a full link."""
 
 RECOVERY = ("loss", "spurious")
-OF_LOSS = (*RECOVERY, "local_drop", *FULL_LINK)
+OF_LOSS = (*RECOVERY, MARKED, "local_drop", *FULL_LINK)
 """Causes that are recovery itself, and all whose sentences say what was lost."""
 
 
@@ -145,7 +147,11 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     # Behind a first flight that was lost, nothing is.
     before_s = 0.0 if flow.before_data_s > 0 else before_s
     # Nor what the sender paced itself for.
-    reduced = max(window - max(before_s, flow.paced_s), 0.0) if lost or needless else 0.0
+    marked = flow.reductions > lost
+    if marked:
+        # Marks are no losses: what was before the first of them was slow start, at the most.
+        before_s = min(before_s, flow.slow_start_s)
+    reduced = max(window - max(before_s, flow.paced_s), 0.0) if lost or needless or marked else 0.0
     opening = spent["handshake"] + window - reduced
     # A queue that refused segments once halved the window: that shows only where nothing else kept it small.
     once = flow.own_drops == flow.refused == 1 and window <= 2 * flow.slow_start_s
@@ -170,7 +176,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         room_s = max(held if lost else 0.0, stalled_s)
         at_most_s = room_s if ROOM * full < room_s else math.inf
         found = [
-            Cause("loss" if lost else "spurious", held, held),
+            Cause(MARKED if marked else "loss" if lost else "spurious", held, held),
             Cause("bottleneck", full, at_most_s=at_most_s),
         ]
     return [still, *found, Cause(SLOW_START, opening, opening)]

@@ -198,6 +198,9 @@ class Flow:
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
         Smallest RTT from the capture to the receiver of the data, and to its sender.
+    marks, reductions : int
+        Of its segments that routers marked instead of dropping them (ECN, RFC 3168): as ACKs reported, or as
+        they passed; and how often the sender said that it reduced its congestion window for one.
     goodput_bps : float or None
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
@@ -286,6 +289,8 @@ class Flow:
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
+    marks: int = 0
+    reductions: int = 0
     before_data_s: float = 0.0
     nagle_s: float = 0.0
     before_loss_s: float = 0.0

@@ -33,7 +33,7 @@ def bottleneck(group: Group) -> str:
     """That a link was full, or that several kept its queue filled."""
     if _known_share(group.flows) < SELDOM:
         return _crowd(group.flows) + _queue(group, named=True)
-    return f"the link was full{fullness(group)}{_filled_by(group)}{_queue(group, named=True)}"
+    return f"the link{group.way} was full{fullness(group)}{_filled_by(group)}{_queue(group, named=True)}"
 
 
 def _filled_by(group: Group) -> str:
@@ -64,7 +64,7 @@ def bufferbloat(group: Group) -> str:
     if _known_share(group.flows) < SELDOM:
         return f"{_crowd(group.flows)}, with {STANDING}{_queue(group)}"
     filled = _filled_by(group)
-    return f"the link was full{fullness(group)}, with {STANDING}{filled}{_queue(group)}"
+    return f"the link{group.way} was full{fullness(group)}, with {STANDING}{filled}{_queue(group)}"
 
 
 def fullness(group: Group) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
@@ -61,6 +61,8 @@ class Group:
     limited : int
         How many of all that share a link the rate of that link limited for most of their time; those of which
         another sentence names another main cause are none of them.
+    way : str
+        Which of the two links of a path it was, as `` from 10.0.0.1``; empty where data went one way only.
     """
 
     kind: str
@@ -73,6 +75,7 @@ class Group:
     of: int
     of_s: float
     limited: int
+    way: str = ""
 
     @property
     def span_s(self) -> float:
@@ -97,18 +100,20 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     """
     together = company(flows)
     found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
-    weights = _weights(found, lambda cause: cause.rank_s)
-    parts = _weights(found, lambda cause: cause.seconds)
+    ways = _ways(flows)
+    weights = _weights(found, ways, lambda cause: cause.rank_s)
+    parts = _weights(found, ways, lambda cause: cause.seconds)
     groups = []
     number, of_s = len(flows), span_of(flows)
-    limited = sum(_full_link_first(flow, mine) for flow, mine in found)
-    for kind, weight in weights.items():
-        main = [flow for flow, mine in found if mine[0].kind == kind]
-        if not main and parts[kind] < _least(kind):
+    for (kind, way), weight in weights.items():
+        mine_too = [(flow, mine) for flow, mine in found if way in (None, ways[flow.index])]
+        limited = sum(_full_link_first(flow, mine) for flow, mine in mine_too)
+        main = [flow for flow, mine in mine_too if mine[0].kind == kind]
+        if not main and parts[kind, way] < _least(kind):
             continue
         chosen = main or [
             flow
-            for flow, mine in found
+            for flow, mine in mine_too
             if any(cause.kind == kind for cause in mine) and (kind not in FULL_LINK or _shows(flow, together))
         ]
         if not chosen:
@@ -130,7 +135,19 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
         if weight < TRIFLE and seconds < SAID_S and len(weights) > 1:
             continue
         groups.append(
-            Group(kind, weight, seconds, total_s, cost_s, tuple(chosen), bool(main), number, of_s, limited)
+            Group(
+                kind,
+                weight,
+                seconds,
+                total_s,
+                cost_s,
+                tuple(chosen),
+                bool(main),
+                number,
+                of_s,
+                limited,
+                f" {way}" if way else "",
+            )
         )
     return sorted(groups, key=lambda group: -group.weight)
 
@@ -140,17 +157,40 @@ def _full_link_first(flow: Flow, mine: Sequence[Cause]) -> bool:
     return flow.shared and mine[0].kind in FULL_LINK and dominating({"limits": flow.limits_s}) == "bandwidth"
 
 
+def _ways(flows: Sequence[Flow]) -> dict[int, str | None]:
+    """Of each connection, which way its data went from the host that most data came from or went to.
+
+    None throughout where no host both sent and received. The two directions of a path are two links: what
+    fills one says nothing of the other.
+    """
+    data: dict[str, int] = {}
+    for flow in flows:
+        for host in (flow.sender, flow.receiver):
+            data[host] = data.get(host, 0) + flow.unique_bytes
+    host = max(data, key=lambda one: data[one], default="")
+    sent = {flow.index for flow in flows if flow.sender == host}
+    if not sent or all(flow.index in sent for flow in flows if host in (flow.sender, flow.receiver)):
+        return dict.fromkeys((flow.index for flow in flows), None)
+    return {flow.index: f"from {host}" if flow.index in sent else f"toward {host}" for flow in flows}
+
+
 def _weights(
-    found: Sequence[tuple[Flow, list[Cause]]], counted_s: Callable[[Cause], float]
-) -> dict[str, float]:
-    """Part of the time that each kind of cause took, by the seconds of it that count, weighted with data."""
+    found: Sequence[tuple[Flow, list[Cause]]],
+    ways: Mapping[int, str | None],
+    counted_s: Callable[[Cause], float],
+) -> dict[tuple[str, str | None], float]:
+    """Part of the time that each kind of cause took, by the seconds of it that count, weighted with data.
+
+    Full links are kept apart by the way that the data went.
+    """
     whole = sum(flow.unique_bytes for flow, _ in found) or 1
-    weights: dict[str, float] = {}
+    weights: dict[tuple[str, str | None], float] = {}
     for flow, mine in found:
         total_s = sum(cause.seconds for cause in mine)
         for cause in mine:
             part = counted_s(cause) / total_s if total_s else 1.0 / len(mine)
-            weights[cause.kind] = weights.get(cause.kind, 0.0) + part * flow.unique_bytes / whole
+            key = cause.kind, ways[flow.index] if cause.kind in FULL_LINK else None
+            weights[key] = weights.get(key, 0.0) + part * flow.unique_bytes / whole
     return weights
 
 

@@ -189,6 +189,26 @@ def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
     return "; whether data had been lost does not show"
 
 
+def marked(group: Group) -> str:
+    """That routers marked packets, and what that did to the congestion window, took the time."""
+    flows = group.flows
+    return f"{_reduced(flows)}; the smaller congestion window behind that held {held(group)}; {losses(flows)}"
+
+
+def marks(flows: tuple[Flow, ...]) -> str:
+    """``; a router marked packets instead of dropping them (ECN), ...``; empty where none did."""
+    return f"; {_reduced(flows)}" if any(flow.reductions for flow in flows) else ""
+
+
+def _reduced(flows: tuple[Flow, ...]) -> str:
+    """That a router marked packets, and that the sender took each mark for a loss (RFC 3168 section 6.1)."""
+    times = sum(flow.reductions for flow in flows)
+    said = "a router marked packets instead of dropping them (ECN)"
+    return (
+        f"{said}, and the sender reduced its congestion window {'once' if times == 1 else f'{times:,} times'}"
+    )
+
+
 def acks(flows: tuple[Flow, ...]) -> str:
     """``; at least 308 ACKs were lost before this capture and 935 reached it (by IP identifications)``."""
     known = [flow for flow in flows if flow.acks_lost is not None and flow.complete]

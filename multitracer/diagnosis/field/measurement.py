@@ -55,7 +55,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         complete=complete,
     )
     if not found:
-        return [Finding("no data was sent: there is nothing to explain", 0.0, "unknown")]
+        return [Finding(_without_data(entries), 0.0, "unknown")]
     if len(entries) < len(every):
         looked = (
             f"; looked at: {len(entries):,} of {len(every):,} connections, those with most data and timeouts"
@@ -83,6 +83,16 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
     return [*found, *others, *damaged]
+
+
+def _without_data(entries: Sequence[Object]) -> str:
+    """What is known where no data passed: next to the sender that none was sent, elsewhere less."""
+    if all(entry["point"] == "snd" for entry in entries):
+        return "no data was sent: there is nothing to explain"
+    return (
+        "no data passed this capture: none was sent, or all of it was lost before this point (a capture at "
+        "the sender shows which)"
+    )
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import FULL_LINK, SLOW_START
+from multitracer.diagnosis.field.causes import FULL_LINK, MARKED, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
 from multitracer.diagnosis.field.groups import SELDOM, Group
@@ -16,6 +16,8 @@ from multitracer.diagnosis.field.lost import (
     held_in_recovery,
     loss,
     losses,
+    marked,
+    marks,
     spurious,
 )
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
@@ -51,7 +53,7 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}{acks(group.flows)}{_recovery(group)}"
+        said += f"; {losses(group.flows)}{marks(group.flows)}{acks(group.flows)}{_recovery(group)}"
     return said
 
 
@@ -218,6 +220,9 @@ def _closed(flows: tuple[Flow, ...], zero_windows: int) -> str:
 
 def _application(group: Group) -> str:
     turns = turn_words(group.flows[0]) if len(group.flows) == 1 else ""
+    # Away from the sender not all that Nagle's algorithm held shows: the rest looks like a pause.
+    some_held = any(flow.nagle_s > 0 and flow.point != "snd" for flow in group.flows)
+    time = f"{'at most ' if some_held else ''}{time_of(group)}"
     pace_bps = group.flows[0].writes_bps if len(group.flows) == 1 else None
     if pace_bps is not None and not turns:
         behind_s = group.flows[0].behind_s
@@ -233,13 +238,10 @@ def _application(group: Group) -> str:
         )
     if turns and turns_of_path(group.flows[0], group.seconds):
         return (
-            f"limited by requests that wait for responses: TCP had nothing to send for {time_of(group)}"
+            f"limited by requests that wait for responses: TCP had nothing to send for {time}"
             f"{of_all(group)}, most of it RTTs of the path{turns}"
         )
-    return (
-        f"limited by the application for {time_of(group)}{of_all(group)}: TCP had sent all that it was given"
-        f"{turns}"
-    )
+    return f"limited by the application for {time}{of_all(group)}: TCP had sent all that it was given{turns}"
 
 
 def _slow_start(group: Group) -> str:
@@ -349,6 +351,7 @@ SENTENCES: dict[str, Callable[[Group], str]] = {
     "local_drop": _local_drop,
     "loss": loss,
     "spurious": spurious,
+    MARKED: marked,
     "idle_receiver_window": _receiver,
     "idle_application": _application,
     SLOW_START: _slow_start,

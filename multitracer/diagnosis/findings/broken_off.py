@@ -80,7 +80,7 @@ def _are_most(ended: list[Summary], connections: Sequence[Summary]) -> bool:
 def _timed_out(m: Timeline, ended: list[Summary], of: int, answer: str) -> Finding:
     shown = [entry["unfinished"] for entry in ended]
     timeouts = sum(one["timeouts"] for one in shown)
-    text = f"{_never(ended, of)}, and {several(timeouts, 'timeout')} brought {answer}"
+    text = f"{_never(ended, of)}, and {several(timeouts, 'timeout')} brought {answer}{_too_large(ended)}"
     # Each by the capture that counts its connection.
     records = sorted(
         (record, entry["source"]) for entry in ended for record in entry["unfinished"]["records"]
@@ -88,6 +88,25 @@ def _timed_out(m: Timeline, ended: list[Summary], of: int, answer: str) -> Findi
     evidence = () if m.snd is None else tuple((m.sources[source].path, record) for record, source in records)
     command = plot_command(m, min(one["first"] for one in shown), max(one["last"] for one in shown))
     return Finding(text, 0.0, "unfinished", command, evidence[:MOST_EVIDENCE])
+
+
+def _too_large(ended: list[Summary]) -> str:
+    """That no full segment ever got through, if that is so of all: what is too large for a path does not.
+
+    Routers report it by ICMP, which may be filtered (RFC 2923 section 2.1).
+    """
+    if any(_full_arrived(entry) for entry in ended):
+        return ""
+    return (
+        "; the handshake got through, and no full segment ever did: a smaller MTU on the path whose ICMP "
+        "errors are filtered (a PMTU blackhole; tracepath finds it), or a filter that drops data, does so"
+    )
+
+
+def _full_arrived(entry: Summary) -> bool:
+    """Whether a full segment was acknowledged, or none is known to have been sent."""
+    counts, full = entry["bytes"], entry.get("mss") or 0
+    return not entry["handshake"] or not counts["acked"] < full <= counts["unique"] - counts["acked"]
 
 
 def _waiting(m: Timeline, ended: list[Summary], of: int) -> Finding:

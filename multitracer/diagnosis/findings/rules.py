@@ -166,6 +166,15 @@ RULES = {
         "connections[]",
         "RFC 5681, RFC 6675, RFC 8985",
     ),
+    "congestion_marks": SentenceRule(
+        "Congestion marks (ECN)",
+        "from captures alone: the sender reduced its congestion window for packets that a router had marked, "
+        "more often than segments were lost; the small window limited it, and the link was full for less "
+        f"than {_percent(FULL)} of that time",
+        "CWR of data segments, ECE of ACKs and CE of packets (ecn of connections[]); not where both ends "
+        "count marks (RFC 9768)",
+        "RFC 3168, section 6.1",
+    ),
     "spurious": SentenceRule(
         "Retransmissions, no loss seen",
         "TCP spent time in loss recovery, and no loss shows; with fewer than "

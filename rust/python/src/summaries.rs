@@ -257,6 +257,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "unfinished"), unfinished_to_python(py, connection, direction)?)?;
     d.set_item(intern!(py, "ece"), totals.ece)?;
     d.set_item(intern!(py, "ce"), totals.ce)?;
+    d.set_item(intern!(py, "cwr"), totals.cwr)?;
     d.set_item(intern!(py, "max_flight_bytes"), totals.max_flight)?;
     d.set_item(intern!(py, "max_window_bytes"), totals.max_window)?;
     d.set_item(intern!(py, "first_data_ns"), totals.first_data_ns)?;

@@ -153,6 +153,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
         out.push_str(key);
         push_int(out, count as i64);
     }
+    push_marks(out, [u64::from(sent.ce), u64::from(back.ece), u64::from(sent.cwr)]);
     push_closures(out, acks.closures());
     push_exchanges(out, connection.exchanges(direction), direction);
     out.push_str(",\n      \"standstills\": null");
@@ -320,6 +321,18 @@ fn push_unfinished(out: &mut String, connection: &Connection, direction: usize, 
     match found.waited_ns {
         Some(waited_ns) => push_rounded(out, waited_ns as f64 / 1e9, 6),
         None => out.push_str("null"),
+    }
+    out.push_str("\n      }");
+}
+
+/// Segments that routers marked, ACKs that reported it, and how often the sender reduced its congestion window for it.
+fn push_marks(out: &mut String, counts: [u64; 3]) {
+    out.push_str(",\n      \"ecn\": {");
+    for (key, count) in
+        ["\n        \"ce\": ", ",\n        \"ece\": ", ",\n        \"cwr\": "].into_iter().zip(counts)
+    {
+        out.push_str(key);
+        push_int(out, count as i64);
     }
     out.push_str("\n      }");
 }

@@ -12,7 +12,7 @@ use super::timeout::Verdict;
 use crate::segment::{Segment, flags};
 
 /// Flags that mean more than "go on"; most segments have only ACK of them.
-const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE;
+const REMARKABLE: u16 = CONTROL | flags::ACK | flags::ECE | flags::CWR;
 
 /// A TCP connection as one observation point saw it.
 #[derive(Debug, Clone)]
@@ -199,7 +199,7 @@ impl Connection {
         let window = if syn { raw } else { own.window_shift.map_or(-1, |shift| raw << shift) };
         if !corrupted {
             if !PLAIN || segment.ecn == 3 {
-                count_flags(own, segment);
+                count_flags(own, peer, segment);
             }
             own.totals.max_window = own.totals.max_window.max(window);
             // The window of a reset says nothing.
@@ -313,13 +313,32 @@ fn accept_isn(peer: &mut Sender, segment: &Segment) {
 }
 
 #[inline(never)]
-fn count_flags(own: &mut Sender, segment: &Segment) {
+fn count_flags(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     if segment.has(flags::RST) {
         own.totals.rst += 1;
         own.totals.last_rst_ns = own.totals.last_rst_ns.max(Some(segment.t_ns));
     }
-    own.totals.ece += u64::from(segment.has(flags::ECE) && !segment.has(flags::SYN));
-    own.totals.ce += u64::from(segment.ecn == 3);
+    own.totals.ce = own.totals.ce.saturating_add(u32::from(segment.ecn == 3));
+    if segment.has(flags::SYN) {
+        agree_on_marks(own, peer, segment);
+    } else if !own.totals.counts_marks {
+        own.totals.ece = own.totals.ece.saturating_add(u32::from(segment.has(flags::ECE)));
+        own.totals.cwr = own.totals.cwr.saturating_add(u32::from(segment.has(flags::CWR)));
+    }
+}
+
+/// Who asks for exact counts of marks sets three flags in its SYN; an end that has only one bit for them answers with ECE alone,
+/// or with none (RFC 9768 section 3.1.1).
+#[cold]
+fn agree_on_marks(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
+    const EXACT: u16 = flags::AE | flags::CWR | flags::ECE;
+    let asked = segment.flags & EXACT;
+    if !segment.has(flags::ACK) {
+        own.totals.counts_marks = asked == EXACT;
+    } else if peer.totals.counts_marks {
+        let exact = asked & !flags::ECE != 0;
+        (own.totals.counts_marks, peer.totals.counts_marks) = (exact, exact);
+    }
 }
 
 /// By how many bits the windows that `own` advertises are shifted; `None` while that is unknown (RFC 7323

@@ -132,6 +132,10 @@ pub struct AckOutcome {
 }
 
 /// Totals of one direction, those first that most segments change.
+///
+/// `ece` are its segments that report a mark of a router, `ce` those that carry one, and `cwr` those that say that their sender
+/// reduced its congestion window for one (RFC 3168 section 6.1). Where both ends count marks instead (`counts_marks`, RFC 9768),
+/// these flags are digits of a number, and are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 #[repr(C)]
@@ -162,6 +166,8 @@ pub struct Totals {
     pub dsack_segments: u64,
     pub zero_windows: u64,
     pub window_updates: u64,
-    pub ece: u64,
-    pub ce: u64,
+    pub ece: u32,
+    pub ce: u32,
+    pub cwr: u32,
+    pub counts_marks: bool,
 }

@@ -11,6 +11,7 @@ mod causes;
 mod distance;
 mod linux;
 mod lost_acks;
+mod marks;
 mod path;
 mod seen;
 mod spurious;

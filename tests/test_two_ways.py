@@ -1,0 +1,95 @@
+"""What is said where data goes both ways, where routers mark packets, where no full segment arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support_entries import entry
+
+from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.measurement import _without_data
+from multitracer.diagnosis.field.saying import sentences
+from multitracer.diagnosis.findings.broken_off import _too_large
+
+FULL = {"bandwidth": 0.9, "congestion_window": 0.1, "full": 0.93}
+BACK = {"data_direction": "reverse"}
+
+
+def test_the_two_directions_of_a_path_are_two_links() -> None:
+    both = sentences([entry(0, **FULL, rate=8e6), entry(1, **FULL, rate=4e6, **BACK)])
+    full = [one for one in both if one.kind == "bottleneck"]
+    words = sorted(one.text.partition(",")[0] for one in full)
+    assert words == [
+        "the link from 10.0.0.1 was full for connection 0: 8 Mbit/s of IP packets",
+        "the link toward 10.0.0.1 was full for connection 1: 4 Mbit/s of IP packets",
+    ]
+
+
+def test_connections_of_one_direction_are_one_link() -> None:
+    found, *_ = sentences([entry(number, **FULL, rate=8e6) for number in range(2)])
+    assert found.text.startswith("the link was full for 2 connections")
+    flows = [flow(entry(number, **FULL, rate=8e6)) for number in range(2)]
+    assert {group.way for group in groups([one for one in flows if one is not None])} == {""}
+
+
+MARKED = {"congestion_window": 0.8, "bandwidth": 0.2, "base": 20.0, "queue": (2.0, 4.0), "full": 0.2}
+
+
+@pytest.mark.parametrize(("times", "words"), [(1, "once"), (6, "6 times")])
+def test_marks_reduce_the_window(times: int, words: str) -> None:
+    one = entry(**MARKED, ecn={"ce": 24, "ece": 97, "cwr": times}, point="snd")
+    found = sentences([one])[0]
+    assert found.kind == "congestion_marks"
+    assert found.text.startswith(
+        "a router marked packets instead of dropping them (ECN), and the sender reduced its congestion "
+        f"window {words}; the smaller congestion window behind that held the transfer for "
+    )
+    assert found.text.endswith("; no loss")
+
+
+def test_losses_outweigh_fewer_marks() -> None:
+    one = entry(**MARKED, ecn={"ce": 0, "ece": 97, "cwr": 6}, lost=(0, 40), again={"fast": 40}, point="snd")
+    assert sentences([one])[0].kind == "loss"
+
+
+def test_marks_of_a_full_link_are_said() -> None:
+    found, *_ = sentences([entry(**FULL, rate=8e6, ecn={"ce": 0, "ece": 9, "cwr": 3})])
+    assert found.kind == "bottleneck"
+    assert found.text.endswith(
+        "; no loss seen; a router marked packets instead of dropping them (ECN), and the sender reduced its "
+        "congestion window 3 times"
+    )
+
+
+def test_without_marks_nothing_is_said_of_them() -> None:
+    found, *_ = sentences([entry(**FULL, rate=8e6, ecn={"ce": 0, "ece": 0, "cwr": 0})])
+    assert "ECN" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [("snd", "no data was sent"), ("rcv", "no data passed this capture"), ("mid", "none was")],
+)
+def test_without_data(point: str, words: str) -> None:
+    assert words in _without_data([entry(point=point)])
+
+
+def _broken(**facts: Any) -> dict[str, Any]:
+    counts = {"sent": 20_000, "unique": 15_000, "duplicate": 5_000, "acked": 0} | facts.pop("counts", {})
+    return entry(mss=1460, **facts) | {"bytes": counts}
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (_broken(), True),
+        (_broken(counts={"acked": 300}), True),
+        (_broken(counts={"acked": 1448 * 2}), False),
+        (_broken(counts={"unique": 900}), False),
+        (_broken() | {"handshake": False}, False),
+    ],
+)
+def test_no_full_segment_got_through(ended: dict[str, Any], said: bool) -> None:
+    assert ("PMTU blackhole" in _too_large([ended])) is said

@@ -93,3 +93,30 @@ def _broken(**facts: Any) -> dict[str, Any]:
 )
 def test_no_full_segment_got_through(ended: dict[str, Any], said: bool) -> None:
     assert ("PMTU blackhole" in _too_large([ended])) is said
+
+
+WAITED = {"congestion_window": 1.0, "base": 20.0, "queue": (32.5, 34.0)}
+
+
+def test_acks_that_wait_are_a_sentence() -> None:
+    *_, found = sentences(
+        [entry(**WAITED, point="snd") | {"losses": {"upstream": 0, "downstream": 0, "acks": 644}}]
+    )
+    assert found.kind != "ack_queue", "nothing tells"
+    one = entry(**WAITED, point="snd") | {"losses": {"upstream": 0, "downstream": 0, "acks": 644}}
+    one["bottleneck"]["acks_share"] = 0.91
+    *_, found = sentences([one])
+    assert found.kind == "ack_queue"
+    assert found.text == (
+        "ACKs waited in a queue in their own direction: by their timestamps, about 91% of what queues added "
+        "to the RTT (32.5 ms, median); at least 644 ACKs were lost before this capture and 500 reached it "
+        "(by IP identifications)"
+    )
+    assert found.cost_s == 0.0
+
+
+@pytest.mark.parametrize(("share", "queue_ms"), [(0.3, 32.5), (0.9, 4.0), (None, 32.5)])
+def test_few_that_wait_are_none(share: float | None, queue_ms: float) -> None:
+    one = entry(**WAITED | {"queue": (queue_ms, 40.0)})
+    one["bottleneck"]["acks_share"] = share
+    assert all(found.kind != "ack_queue" for found in sentences([one]))

@@ -201,6 +201,8 @@ class Flow:
     marks, reductions : int
         Of its segments that routers marked instead of dropping them (ECN, RFC 3168): as ACKs reported, or as
         they passed; and how often the sender said that it reduced its congestion window for one.
+    acks_share : float or None
+        Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
     goodput_bps : float or None
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
@@ -289,6 +291,7 @@ class Flow:
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
+    acks_share: float | None = None
     marks: int = 0
     reductions: int = 0
     before_data_s: float = 0.0

@@ -222,6 +222,15 @@ RULES = {
         f"section 3.9.1.2; RFC 6864); {_CHAIN}",
         "Gurtov, Ludwig: Responding to spurious timeouts in TCP, INFOCOM 2003",
     ),
+    "ack_queue": SentenceRule(
+        "ACKs wait in a queue",
+        "from captures alone: of what queues added to the RTT, ACKs waited 40% or more between the receiver "
+        "and the capture, and it is 5 ms and a quarter of the base RTT, or more. The link of the data need "
+        "not be full then",
+        "acks_share of bottleneck of connections[]: how much later than at their best ACKs pass by the clock "
+        "of their timestamps, in the RTTs that they measure",
+        "RFC 7323, section 5.4; RFC 3449, section 2 (asymmetric paths)",
+    ),
     "ack_compression": SentenceRule(
         "ACK compression",
         "four and more ACKs in a row came closer than half of the spacing in which they left the receiver",

@@ -130,6 +130,8 @@ fn push_bottleneck(out: &mut String, found: &Bottleneck) {
         push_ms(out, Some(p95));
         out.push_str("\n        }");
     });
+    out.push_str(",\n        \"acks_share\": ");
+    or_null(out, found.acks_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"base_rtt_ms\": ");
     push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"shared_with\": ");

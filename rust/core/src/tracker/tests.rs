@@ -5,6 +5,7 @@ use crate::segment::flags;
 use proptest::prelude::*;
 use talk::{MS, Talk, causes_of, warm_up};
 
+mod ack_queue;
 mod arrivals;
 mod away;
 mod causes;

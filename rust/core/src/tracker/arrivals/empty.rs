@@ -2,6 +2,7 @@
 
 use super::ids::Step;
 use crate::segment::Segment;
+use crate::tracker::path::full_segment;
 use crate::tracker::sender::Sender;
 
 /// Identifications to be judged together before others than this direction's packets can be told from them.
@@ -21,6 +22,9 @@ const TIMED: u64 = 5;
 const LONG: u64 = 100;
 /// With so much more data than the other direction, few ACKs take numbers.
 const ACKED: u64 = 8;
+
+/// Full segments that an ACK stands for, unless a receiver merges what arrives.
+const EACH: f64 = 2.0;
 
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
@@ -159,6 +163,8 @@ impl Sender {
         let idle = peer.totals.duplicate_acks.saturating_add(peer.totals.window_updates);
         let others = self.totals.segments.saturating_sub(idle).saturating_sub(left.steps).max(1);
         let usual_bytes = peer.snd_una.saturating_sub(left.acked_bytes).max(0) as f64 / others as f64;
+        // ACKs are lost while they are many, so that each stands for few bytes: for two full segments then (RFC 5681 section 4.2).
+        let usual_bytes = usual_bytes.min(EACH * full_segment(peer) as f64);
         let told = left.acked_bytes as f64 >= 0.75 * usual_bytes * left.numbers as f64;
         (left.numbers < ENOUGH || told).then_some(left.packets as u64)
     }

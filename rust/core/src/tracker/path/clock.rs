@@ -2,50 +2,32 @@
 
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
-/// The clock of one sender, as its TSval shows it.
-#[derive(Debug, Clone)]
+/// The clock of one end, as its TSval shows it.
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(super) struct Clock {
-    /// How late data comes by the clock, at its best, and when that was noted.
+pub(super) struct Ticks {
+    /// How late its packets come by the clock, at their best, and when that was noted.
     punctual: (i64, i64),
-    /// How late the data that passed last is (`i64::MAX`: nothing tells), and a tick (0: unknown).
+    /// How late the one that passed last is (`i64::MAX`: nothing tells), and a tick (0: unknown).
     pub late_ns: i64,
     pub tick_ns: i64,
-    /// What data waited before this point, when it passed.
-    passed: Passed,
 }
 
-impl Default for Clock {
+impl Default for Ticks {
     fn default() -> Self {
-        Clock { punctual: (0, 0), late_ns: i64::MAX, tick_ns: 0, passed: Passed::default() }
+        Ticks { punctual: (0, 0), late_ns: i64::MAX, tick_ns: 0 }
     }
 }
 
-impl Fields for Clock {
-    fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Clock { punctual, late_ns, tick_ns, passed } = self;
-        // Most connections have no timestamps, or end before these tell.
-        let mut known = *tick_ns > 0;
-        known.walk(walk);
-        if known {
-            let (least_ns, noted_ns) = punctual;
-            walk.time(noted_ns);
-            walk_over!(walk: least_ns, late_ns, tick_ns, passed);
-        } else if W::READS {
-            *self = Clock::default();
-        }
-    }
-}
-
-impl Clock {
-    /// How much sooner data came at its best than what the clock counts from (negative: later, by more than a tick).
+impl Ticks {
+    /// How much sooner packets came at their best than what the clock counts from (negative: later, by more than a tick).
     #[inline(always)]
     pub fn early_ns(&self) -> i64 {
         let least_ns = self.punctual.0;
         -least_ns.min((least_ns - self.tick_ns).max(0))
     }
 
-    /// What the data that passed last waited before this point: less than a tick is taken as nothing.
+    /// What the packet that passed last waited before this point: less than a tick is taken as nothing.
     #[inline(always)]
     pub fn waited_ns(&self) -> Option<i64> {
         if self.late_ns == i64::MAX {
@@ -55,30 +37,26 @@ impl Clock {
         Some(if late_ns <= self.tick_ns { 0 } else { late_ns - self.tick_ns / 2 })
     }
 
-    /// What data waited that passed at a time.
-    #[inline(always)]
-    pub fn waited_at(&self, t_ns: i64) -> i64 {
-        self.passed.at(t_ns)
-    }
-
-    /// How much later than at its best data of this TSval passes at a time; `None` while nothing tells. `first` as for [`Clock::see`].
+    /// How much later than at its best a packet of this TSval passes at a time; `None` while nothing tells. `first` as for
+    /// [`Ticks::see`].
     pub fn late_by(&self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
         let (first_val, first_ns) = first.filter(|_| self.late_ns < i64::MAX)?;
         let ticks = i64::from(val.wrapping_sub(first_val) as i32);
         Some((t_ns - first_ns - ticks * self.tick_ns - self.punctual.0).max(0))
     }
 
-    /// What data can have waited before this point: how much later than at its best it comes by the clock that its
-    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed; `round_ns` the last round trip toward
-    /// the receiver. Returned is by how much sooner than any before it this data passes, if that shows (0: it does not).
-    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) -> i64 {
-        let Some((first_val, first_ns)) = first else { return 0 };
+    /// What a packet can have waited before this point: how much later than at its best it comes by the clock that its
+    /// TSval was read from, and a tick. `first` is the first TSval, and when it passed. Returned is by how much sooner than any
+    /// before it this one passes, if that shows (0: it does not); `None` if it tells nothing.
+    #[inline(always)]
+    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
+        let (first_val, first_ns) = first?;
         let ticks = i64::from(val.wrapping_sub(first_val) as i32);
         let span_ns = t_ns - first_ns;
         if ticks < KNOWN.0 || span_ns < KNOWN.1 {
-            return 0;
+            return None;
         }
-        // Data may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
+        // Packets may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
         // tick, until it is seen to be too large; what was late by another is not comparable.
         let fits = |tick_ns: i64| {
             let clock_ns = ticks * tick_ns;
@@ -92,7 +70,7 @@ impl Clock {
             let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
             let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
                 self.late_ns = i64::MAX;
-                return 0;
+                return None;
             };
             (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
         }
@@ -104,11 +82,61 @@ impl Clock {
         self.punctual = (least_ns, t_ns);
         self.late_ns = late_ns - least_ns + tick_ns;
         let sooner_ns = was_ns - late_ns;
-        let sooner_ns = if sooner_ns > tick_ns { sooner_ns } else { 0 };
+        Some(if sooner_ns > tick_ns { sooner_ns } else { 0 })
+    }
+}
+
+impl Fields for Ticks {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Ticks { punctual, late_ns, tick_ns } = self;
+        // Most connections have no timestamps, or end before these tell.
+        let mut known = *tick_ns > 0;
+        known.walk(walk);
+        if known {
+            let (least_ns, noted_ns) = punctual;
+            walk.time(noted_ns);
+            walk_over!(walk: least_ns, late_ns, tick_ns);
+        } else if W::READS {
+            *self = Ticks::default();
+        }
+    }
+}
+
+/// The clock of a sender of data, and what its data waited.
+#[derive(Debug, Clone, Default)]
+#[repr(C)]
+pub(super) struct Clock {
+    pub ticks: Ticks,
+    /// What data waited before this point, when it passed.
+    passed: Passed,
+}
+
+impl Fields for Clock {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Clock { ticks, passed } = self;
+        ticks.walk(walk);
+        if ticks.tick_ns > 0 {
+            passed.walk(walk);
+        } else if W::READS {
+            *passed = Passed::default();
+        }
+    }
+}
+
+impl Clock {
+    /// What data waited that passed at a time.
+    #[inline(always)]
+    pub fn waited_at(&self, t_ns: i64) -> i64 {
+        self.passed.at(t_ns)
+    }
+
+    /// As [`Ticks::see`], with 0 for what tells nothing; `round_ns` is the last round trip toward the receiver.
+    pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) -> i64 {
+        let Some(sooner_ns) = self.ticks.see(t_ns, val, first) else { return 0 };
         if sooner_ns > 0 {
             self.passed.sooner(sooner_ns);
         }
-        if let Some(waited_ns) = self.waited_ns() {
+        if let Some(waited_ns) = self.ticks.waited_ns() {
             self.passed.note(t_ns, waited_ns, round_ns);
         }
         sooner_ns
@@ -205,7 +233,7 @@ mod tests {
             }
             clock.see((3000 + outage_ms) * MS, 3000, Some((0, 0)), 20 * MS);
             let near = |ns: i64| (ns + 2 * MS) / (10 * MS) * 10;
-            assert_eq!(clock.waited_ns().map(near), waited_ms, "{outage_ms}");
+            assert_eq!(clock.ticks.waited_ns().map(near), waited_ms, "{outage_ms}");
         }
     }
 }

@@ -6,7 +6,7 @@
 
 mod toward_sender;
 
-use super::clock::Clock;
+use super::clock::{Clock, Ticks};
 use super::echoes::Echoes;
 use super::histogram::{FINER, Histogram};
 use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
@@ -55,6 +55,11 @@ pub(super) struct Halves {
     /// the sender.
     pub(super) unqueued: Echoes,
     pub clock: Clock,
+    /// The clock of the receiver, by the ACKs: what they waited in a queue between it and this point.
+    pub acks: Ticks,
+    /// Of the round trips of which both clocks tell, over the least, summed: all of it, what ACKs waited between the receiver and
+    /// this point, and what either ACKs waited behind that, or the sender itself.
+    pub(super) over_ns: [u64; 3],
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     pub far: Times,
@@ -82,6 +87,8 @@ impl Default for Halves {
             echoes: 0,
             late_ns: i64::MAX,
             clock: Clock::default(),
+            acks: Ticks::default(),
+            over_ns: [0; 3],
             unqueued: Echoes::default(),
             unsure: 0,
             quick_ns: QUICK_NS.0,
@@ -112,6 +119,8 @@ impl Fields for Halves {
             echoes,
             late_ns,
             clock,
+            acks,
+            over_ns,
             unqueued,
             unsure,
             quick_ns,
@@ -121,7 +130,12 @@ impl Fields for Halves {
             whole,
         } = self;
         walk.time(probe_ns);
-        walk_over!(walk: clock, unsure);
+        walk_over!(walk: clock, acks, unsure);
+        if acks.tick_ns > 0 {
+            over_ns.walk(walk);
+        } else if W::READS {
+            *over_ns = [0; 3];
+        }
         let mut asked = *probe_ns >= 0 && *probe_from_ns >= 0;
         let [mut turning, mut looped, mut late] = [turn.1, *loop_min_ns, *late_ns].map(|ns| ns < i64::MAX);
         // Most have no echo.
@@ -264,6 +278,23 @@ impl Halves {
         self.queued_far_ns() + self.queued_near_ns()
     }
 
+    /// The part of what queues added to the round trip that ACKs waited between the receiver and this point; `None` where no
+    /// timestamps tell.
+    pub fn acks_share(&self) -> Option<f64> {
+        let [all_ns, acks_ns, _] = self.over_ns;
+        (all_ns > 0).then(|| (acks_ns as f64 / all_ns as f64).min(1.0))
+    }
+
+    /// The part of it that data waited, as far as timestamps tell.
+    fn data_share(&self) -> f64 {
+        let [all_ns, others @ ..] = self.over_ns;
+        if all_ns > 0 {
+            (1.0 - others.iter().map(|ns| *ns as f64).sum::<f64>() / all_ns as f64).max(0.0)
+        } else {
+            1.0
+        }
+    }
+
     #[inline(always)]
     fn queued_far_ns(&self) -> i64 {
         if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 }
@@ -274,9 +305,15 @@ impl Halves {
         if self.near_last_ns >= 0 { self.near_last_ns - self.near_min_ns } else { 0 }
     }
 
-    /// The same of data alone: what a sender of known clock waited itself is none of it.
+    /// The same of data alone: what a sender of known clock waited itself is none of it, nor what ACKs waited by the clock of
+    /// their sender.
     pub fn queued_data_ns(&self) -> i64 {
-        self.queued_far_ns() + self.queued_before_ns()
+        self.queued_behind_ns() + self.queued_before_ns()
+    }
+
+    /// Of it, what waits between this point and the receiver.
+    fn queued_behind_ns(&self) -> i64 {
+        (self.queued_far_ns() - self.acks.waited_ns().unwrap_or(0)).max(0)
     }
 
     /// Of it, what waits before this point.
@@ -302,9 +339,9 @@ impl Halves {
         (self.late_ns < i64::MAX).then(|| self.base_ns().saturating_add(self.queued_data_ns()))
     }
 
-    /// Median of the whole round trip over its smallest; `None` without a sample.
+    /// Median of the whole round trip over its smallest, without the part that was no wait of data; `None` without a sample.
     pub fn median_queued_ns(&self) -> Option<f64> {
-        self.whole.quantile(0.5).map(|median_ns| median_ns - self.base_ns() as f64)
+        self.whole.quantile(0.5).map(|median_ns| (median_ns - self.base_ns() as f64) * self.data_share())
     }
 
     /// What hardly any round trip is longer than; `None` without a sample.
@@ -381,8 +418,16 @@ impl Halves {
             self.delays = self.delays.saturating_add(1);
         } else if counts {
             self.far.add(rtt_ns);
-            let near_ns = self.toward_sender_ns(t_ns, rtt_ns);
+            let near = self.toward_sender(t_ns, rtt_ns);
+            let near_ns = near.least_ns.saturating_add(near.data_ns).saturating_add(near.other_ns);
             self.whole.add(rtt_ns.saturating_add(near_ns));
+            if let Some(waited_ns) = self.acks.waited_ns().filter(|_| near.known) {
+                let far_ns = rtt_ns - self.far_min_ns;
+                let [all_ns, acks_ns, other_ns] = &mut self.over_ns;
+                *all_ns = all_ns.wrapping_add((far_ns + near.data_ns + near.other_ns) as u64);
+                *acks_ns = acks_ns.wrapping_add(waited_ns.min(far_ns) as u64);
+                *other_ns = other_ns.wrapping_add(near.other_ns as u64);
+            }
         }
     }
 

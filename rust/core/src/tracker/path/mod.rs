@@ -142,7 +142,7 @@ pub(super) fn observe(
 ) {
     if ack >= 0 && peer.path.is_some() {
         let edge = if window >= 0 { ack + window } else { -1 };
-        acknowledge(peer, segment, ack, edge, rtt_ns.unwrap_or(-1));
+        acknowledge(peer, segment, (ack, edge, rtt_ns.unwrap_or(-1)), own.ts_first);
         own.ttl = segment.ttl;
     }
     if let Some(answered_ns) = rtt_ns
@@ -212,7 +212,7 @@ impl Path {
 
     /// How much later than at its best data of a TSval passes at a time, by its sender's clock, whose first TSval is given.
     pub(super) fn late_by_clock(&self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
-        self.halves.clock.late_by(t_ns, val, first)
+        self.halves.clock.ticks.late_by(t_ns, val, first)
     }
 
     /// Whether what passes at a time had waited for so long, until an ACK that passed at `acked_ns` reached its sender.
@@ -322,9 +322,14 @@ fn is_missing(own: &Sender, t_ns: i64) -> bool {
     own.path.as_ref().is_some_and(|path| t_ns - path.gaps.last_ns >= SILENCE_NS) && some_missing(own)
 }
 
-/// `edge` and `rtt_ns` are -1 where they are unknown.
+/// `edge` and `rtt_ns` are -1 where they are unknown; `first` is the first TSval of who acknowledges, and when it passed.
 #[inline(always)]
-fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns: i64) {
+fn acknowledge(
+    data: &mut Sender,
+    segment: &Segment,
+    (ack, edge, rtt_ns): (i64, i64, i64),
+    first: Option<(u32, i64)>,
+) {
     let known = data.snd_una + data.sacked.total();
     // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
     let lone = data.snd_una >= data.snd_max;
@@ -335,6 +340,9 @@ fn acknowledge(data: &mut Sender, segment: &Segment, ack: i64, edge: i64, rtt_ns
     if data.dupacks >= DUPLICATES {
         let away = !path.halves.beside_sender();
         path.gaps.suspect(segment.t_ns, ack, data.snd_max, away, data.books.as_deref());
+    }
+    if let Some((val, _)) = segment.options.timestamps {
+        path.halves.acks.see(segment.t_ns, val, first);
     }
     let counts = path.segments >= SOME;
     let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);

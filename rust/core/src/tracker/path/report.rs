@@ -19,6 +19,9 @@ pub struct Bottleneck {
     pub full_share: Option<f64>,
     /// Median and 95th percentile of the round trip over its smallest, nanoseconds.
     pub standing_queue_ns: Option<(f64, f64)>,
+    /// The part of the queues between this point and the receiver that ACKs stood in, in their direction; `None` where no
+    /// timestamps of these tell.
+    pub acks_share: Option<f64>,
     /// Smallest round trip, nanoseconds.
     pub base_ns: Option<i64>,
     /// Other connections that queue at the same place; `None` if they were not compared.
@@ -249,6 +252,7 @@ fn bottleneck(
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
+        acks_share: path.halves.acks_share(),
         base_ns,
         shared_with: path.shared,
         by_queue,

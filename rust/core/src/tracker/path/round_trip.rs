@@ -72,7 +72,7 @@ impl RoundTrip {
         let bounded = at_most(far.min_ns, near.min_ns, halves.near.samples);
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
-        let timed = halves.echoes > 0 || (beside && halves.clock.tick_ns > 0);
+        let timed = halves.echoes > 0 || (beside && halves.clock.ticks.tick_ns > 0);
         // What the whole took rests on the handshake alone where no echo measured that half since; not if it was too long.
         let moved = halves.near.samples == 0
             && near.min_ns.is_some_and(|least_ns| {
@@ -83,7 +83,7 @@ impl RoundTrip {
         let measured = timed && !moved && halves.whole.samples > 0 && 2 * halves.unsure < acks;
         // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
         // long as that, and longer than what is left of it here, the whole is not known.
-        let tick_ns = if beside { 0.0 } else { halves.clock.tick_ns as f64 };
+        let tick_ns = if beside { 0.0 } else { halves.clock.ticks.tick_ns as f64 };
         let sharp = |ns: f64, far_ns: Option<f64>, part: f64| {
             let echoed = halves.near.quantile(part).zip(far_ns).map(|(near_ns, far_ns)| near_ns + far_ns);
             ns >= SHARP.0 * tick_ns || echoed.is_some_and(|most_ns| most_ns <= SHARP.1 * ns)

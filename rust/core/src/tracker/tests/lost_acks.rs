@@ -51,6 +51,25 @@ fn acks_whose_numbers_are_left_out_were_lost() {
     assert_eq!(lost(|i| i != 20, |i| i), Some(1));
 }
 
+/// A receiver acknowledges many segments at once, and two at once where bursts are: there a short queue drops ACKs.
+#[test]
+fn acks_are_lost_where_they_are_many() {
+    let mut talk = conversation();
+    let (mut seq, mut id) = (1, FIRST);
+    for i in 0..20i64 {
+        let (t_ms, (segments, acks)) = (200 + 60 * i, if i % 2 == 0 { (8, 4) } else { (27, 1) });
+        for number in 0..segments {
+            talk.data(t_ms + number / 4, seq + 1000 * number, 1000);
+        }
+        seq += 1000 * segments;
+        ack(&mut talk, t_ms + 15, seq, id, t_ms);
+        id = id.wrapping_add(acks);
+    }
+    let (connections, _) = talk.done();
+    // Of four ACKs of two segments each, one comes by, in turn with one of 27 segments; the first two times its count is not trusted.
+    assert_eq!(acks_lost(&connections[0], 0), Some(24));
+}
+
 /// Others take numbers of the same counter: what is left out acknowledged nothing.
 #[test]
 fn numbers_that_others_take_are_no_lost_acks() {

@@ -384,7 +384,7 @@ impl Gaps {
         if !halves.beside_sender() {
             return;
         }
-        let (held, own) = (self.held_at > 0, bursts || halves.clock.waited_ns() == Some(0));
+        let (held, own) = (self.held_at > 0, bursts || halves.clock.ticks.waited_ns() == Some(0));
         if (held || own) && !self.known.prompted(at, halves.quick_ns) {
             if held {
                 self.parts.paces(ns);

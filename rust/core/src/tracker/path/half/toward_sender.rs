@@ -34,9 +34,9 @@ impl Halves {
         first: Option<(u32, i64)>,
     ) {
         let Some((val, ecr)) = segment.options.timestamps else { return };
-        let tick_ns = self.clock.tick_ns;
+        let tick_ns = self.clock.ticks.tick_ns;
         let sooner_ns = self.clock.see(segment.t_ns, val, first, self.far_ns.max(0));
-        if self.clock.tick_ns != tick_ns && tick_ns > 0 {
+        if self.clock.ticks.tick_ns != tick_ns && tick_ns > 0 {
             self.unqueued.restart();
         }
         if sooner_ns > 0 {
@@ -60,17 +60,17 @@ impl Halves {
             self.went_round(segment.t_ns - from_ns);
         }
         self.turn = (asked_ns, segment.t_ns);
-        self.late_ns = self.clock.late_ns;
+        self.late_ns = self.clock.ticks.late_ns;
         self.echoes = self.echoes.saturating_add(1);
         if !waited {
-            if let Some(waited_ns) = self.clock.waited_ns() {
+            if let Some(waited_ns) = self.clock.ticks.waited_ns() {
                 self.unqueued.add(took_ns - waited_ns, idle);
             }
             self.unqueued.last_ns = segment.t_ns;
             // With nothing under way, a sender of known clock that was silent for as long as its timer waited itself. Next to
             // it nothing else but its own queue, which its clock shows, makes an echo late: it waited for its application, or
             // to pace its segments.
-            let empty_ns = self.unqueued.empty_ns(self.near_min_ns, self.clock.early_ns());
+            let empty_ns = self.unqueued.empty_ns(self.near_min_ns, self.clock.ticks.early_ns());
             let least_ns = empty_ns.saturating_add(self.late_ns);
             let silent = idle && took_ns - least_ns >= SILENCE_NS;
             let waited_itself = silent || self.beside_sender();
@@ -85,18 +85,30 @@ impl Halves {
     /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by
     /// its clock, and what the last echoes took beyond that. Next to the sender nothing else waits.
     #[inline(always)]
-    pub(super) fn toward_sender_ns(&mut self, t_ns: i64, rtt_ns: i64) -> i64 {
-        if self.clock.late_ns == i64::MAX {
+    pub(super) fn toward_sender(&mut self, t_ns: i64, rtt_ns: i64) -> Near {
+        if self.clock.ticks.late_ns == i64::MAX {
             let fresh_ns = FRESH_NS.max(2 * self.base_ns());
             let last_ns = self.unqueued.last_ns;
             let fresh = last_ns >= 0 && t_ns - last_ns <= fresh_ns;
             let itself = self.beside_sender() && self.near_last_ns > HOST_NS;
             self.unsure += u32::from((!fresh || itself) && self.unsure < u32::MAX);
-            return self.near_now_ns();
+            return Near { least_ns: self.near_now_ns(), data_ns: 0, other_ns: 0, known: false };
         }
-        let waited_ns = self.clock.waited_at(t_ns - rtt_ns);
-        let empty_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.early_ns());
-        let surplus_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(empty_ns) };
-        empty_ns.saturating_add(waited_ns).saturating_add(surplus_ns)
+        let data_ns = self.clock.waited_at(t_ns - rtt_ns);
+        let least_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.ticks.early_ns());
+        let other_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(least_ns) };
+        Near { least_ns, data_ns, other_ns, known: true }
     }
+}
+
+/// The half of a round trip toward the sender, nanoseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Near {
+    pub least_ns: i64,
+    /// What data waited before this point.
+    pub data_ns: i64,
+    /// What ACKs waited on their way, or the sender itself.
+    pub other_ns: i64,
+    /// Whether the sender's clock tells which.
+    pub known: bool,
 }

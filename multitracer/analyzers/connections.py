@@ -21,6 +21,9 @@ from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
 
+_LEAST_LOSSES = 15
+"""Fewer tell nothing of what dropped them."""
+
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Summaries per connection, by the capture that sees its data best.
@@ -152,6 +155,7 @@ def _describe(
             seen_from_here,
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
+        "policer": _policer(measurement, connection, source, data, seen_from_here["rtt"]),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
@@ -255,6 +259,30 @@ def _standstills(
         }
         for one in found
     ]
+
+
+def _policer(
+    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], rtt: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The policer that most of what was lost looks like; one capture shows it, segment by segment."""
+    losses = data["losses"]
+    before = losses["upstream"] > losses["downstream"]
+    if m.summarised or max(losses["upstream"], losses["downstream"]) < _LEAST_LOSSES:
+        return None
+    if rtt is None or rtt["base_ms"] is None or rtt["p95_ms"] is None:
+        return None
+    from multitracer.layers.tcp.policer import policer
+
+    found = policer(m, connection, source, (rtt["base_ms"], rtt["p95_ms"]), before=before)
+    if found is None:
+        return None
+    return {
+        "rate_bps": round(found.rate_bps, 3),
+        "rate_at_least": found.at_least,
+        "burst_bytes": round(found.burst_bytes),
+        "losses": found.losses,
+        "of": found.of,
+    }
 
 
 def _translated(measurement: Timeline, connection: Connection) -> dict[str, Any]:

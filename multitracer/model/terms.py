@@ -76,6 +76,11 @@ TERMS = {
         Term("Nagle's algorithm", "small segments wait while data is in flight", "RFC 9293 section 3.7.4"),
         Term("pipe", "the sender's estimate of data in the network", "RFC 6675 sections 2 and 4"),
         Term(
+            "policer",
+            "a token bucket that drops what exceeds its rate by more than a burst, and queues nothing",
+            "RFC 2475 section 2.3.3.3",
+        ),
+        Term(
             "probe: keep-alive, zero-window",
             "segments that only ask for an ACK",
             "RFC 9293 sections 3.8.4, 3.8.6.1",

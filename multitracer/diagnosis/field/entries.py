@@ -79,6 +79,7 @@ def flow(
         median_ms=(entry.get("rtt") or {}).get("median_ms"),
         base_at_most=queue_at_least(entry),
         opener_away=_opener_away(entry),
+        policer=entry.get("policer"),
         acks_share=bottleneck.get("acks_share"),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],

@@ -203,6 +203,8 @@ class Flow:
         they passed; and how often the sender said that it reduced its congestion window for one.
     acks_share : float or None
         Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
+    policer : mapping or None
+        The policer that most of what was lost looks like, as `connections[].policer` has it.
     goodput_bps : float or None
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
@@ -292,6 +294,7 @@ class Flow:
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
     acks_share: float | None = None
+    policer: Object | None = None
     marks: int = 0
     reductions: int = 0
     before_data_s: float = 0.0

@@ -6,7 +6,7 @@ from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, percent_at_least, percent_at_most, were
 from multitracer.diagnosis.findings.finding import joined
-from multitracer.model.quantities import count, duration
+from multitracer.model.quantities import count, duration, rate
 from multitracer.output.losses import may_be_again, needless_prefix, says_little
 
 LEAST_ACKS = 3
@@ -116,7 +116,22 @@ def loss(group: Group) -> str:
     if sum(flow.before_data_s for flow in flows) >= SILENT * group.seconds:
         never = "what was sent first never came by (by IP identifications)"
         said = (f"{said}; {never}" if any(flow.lost for flow in flows) else never) + first_late(group)
-    return said + held_in_recovery(group)
+    return said + policed(flows) + held_in_recovery(group)
+
+
+def policed(flows: tuple[Flow, ...]) -> str:
+    """That the losses look like those of a policer, of the connection that lost most to it."""
+    found = [(flow, flow.policer) for flow in flows if flow.policer is not None]
+    if not found:
+        return ""
+    flow, policer = max(found, key=lambda one: int(one[1]["losses"]))
+    of = f" of connection {flow.index}" if len(flows) > 1 else ""
+    about = "at least" if policer["rate_at_least"] else "about"
+    return (
+        f"; a policer drops like that: {policer['losses']:,} of {policer['of']:,} losses{of} came when a "
+        f"token bucket of {about} {rate(policer['rate_bps'])} and about {policer['burst_bytes']:,} bytes was "
+        "empty, and no queue added to the RTT"
+    )
 
 
 def held_in_recovery(group: Group) -> str:

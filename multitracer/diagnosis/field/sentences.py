@@ -18,6 +18,7 @@ from multitracer.diagnosis.field.lost import (
     losses,
     marked,
     marks,
+    policed,
     spurious,
 )
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
@@ -53,7 +54,8 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}{marks(group.flows)}{acks(group.flows)}{_recovery(group)}"
+        said += f"; {losses(group.flows)}{policed(group.flows)}{marks(group.flows)}{acks(group.flows)}"
+        said += _recovery(group)
     return said
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from support_entries import entry
 
+from multitracer.cli.words import bottleneck
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.groups import groups
 from multitracer.diagnosis.field.measurement import _without_data
+from multitracer.diagnosis.field.phrases import percent_at_least
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.broken_off import _too_large
 
@@ -120,3 +122,20 @@ def test_few_that_wait_are_none(share: float | None, queue_ms: float) -> None:
     one = entry(**WAITED | {"queue": (queue_ms, 40.0)})
     one["bottleneck"]["acks_share"] = share
     assert all(found.kind != "ack_queue" for found in sentences([one]))
+
+
+def test_a_rate_that_changes_is_said() -> None:
+    one = entry(bandwidth=0.98, full=0.98, congestion_window=0.02)
+    one["bottleneck"] |= {"rates_bps": [1e6, 7.97e6]}
+    found, *_ = sentences([one])
+    assert found.kind == "bottleneck"
+    assert found.text.startswith(
+        "the link was full for 98% of the time with data in flight, at a rate that changed, mostly 1 Mbit/s "
+        "and 7.97 Mbit/s of IP packets; "
+    )
+    assert bottleneck(one).startswith("mostly 1 Mbit/s and 7.97 Mbit/s of IP packets")
+
+
+def test_few_losses_are_some() -> None:
+    assert percent_at_least(2 / 2766) == "0.07%"
+    assert percent_at_least(0.0019) == "0.1%"

@@ -1,12 +1,14 @@
 """Random scenarios over the axes of the field, the same for the same seed.
 
-Three families. "path": what packets meet on the way, in user space, so that delay is real and the tap has a
+Four families. "path": what packets meet on the way, in user space, so that delay is real and the tap has a
 part of the path before it and one behind. "everyday": what hosts and their queues do, over real interfaces
 or over a path with a queue of the kernel in front. "writers": an application whose writes come closer
-together than the RTT, and bulk transfers over the same paths in writes of the same sizes. Axes are drawn
-independently of each other (transport: congestion control, SACK, timestamps, segment size, offload;
-impairments: each absent in half of the runs or so), so that every pair of values meets in a campaign of some
-hundreds. No draw looks at a result. A fourth family, "matrix", draws nothing (`fieldwork.matrix`).
+together than the RTT, and bulk transfers over the same paths in writes of the same sizes. "policed": bulk
+transfers through a policer, and in every second run through a drop-tail queue of the same rate and size
+instead. Axes are drawn independently of each other (transport: congestion control, SACK, timestamps, segment
+size, offload; impairments: each absent in half of the runs or so), so that every pair of values meets in a
+campaign of some hundreds. No draw looks at a result. A fifth family, "matrix", draws nothing
+(`fieldwork.matrix`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from fieldwork.matrix import matrix_run
 
 Table = dict[str, Any]
 
-FAMILIES = ("path", "everyday", "writers", "matrix")
+FAMILIES = ("path", "everyday", "writers", "policed", "matrix")
 _LIMIT_S = 20.0
 
 
@@ -33,6 +35,8 @@ def scenario(family: str, seed: int, number: int) -> Table:
         _path(rng, table)
     elif family == "writers":
         _writer_or_bulk(rng, table, number)
+    elif family == "policed":
+        _policed(rng, table, number)
     else:
         names = sorted(EVERYDAY)
         name = names[number % len(names)]
@@ -306,6 +310,20 @@ def _writer_or_bulk(rng: random.Random, table: Table, number: int) -> None:
     own_bps = rate_bps * rng.choice([0.1, 0.2, 0.4, 0.6, 0.8])
     size = int(own_bps / 8 * rng.uniform(1.5, 3.0))
     _flow(table, "paced", rate_bps=own_bps, write_bytes=write, nodelay=nodelay, bytes=size)
+
+
+def _policed(rng: random.Random, table: Table, number: int) -> None:
+    """Runs of an even number have a policer, the others a queue of its size and rate."""
+    rate_bps, burst = rng.choice([2e6, 4e6, 8e6, 14e6]), rng.choice([15_000, 30_000, 60_000, 120_000])
+    hops = _two_hops(rng, table, 0.0, rng.choice([4.0, 10.0, 20.0, 40.0]), 0)
+    direction = rng.choice(hops)[_data(table)[0]]
+    if number % 2:
+        table["shows"] = "policed: queue"
+        direction.update(rate_bps=rate_bps, queue_bytes=burst)
+    else:
+        table["shows"] = "policed: policer"
+        direction.update(police_bps=rate_bps, police_bytes=burst)
+    _flow(table, "bulk", bytes=int(min(5e6, rate_bps / 8 * rng.uniform(3.0, 6.0))))
 
 
 EVERYDAY: dict[str, Callable[[random.Random, Table], None]] = {

@@ -66,6 +66,8 @@ class Score:
         For each flow: classes that the truth allows, class told.
     kinds : tuple
         Kinds of the main cause that the truth allows, kind told.
+    policers : list
+        For each flow: rate of the policer that it met (0: none) and what is told of one (None: nothing).
     others : dict
         Matrix of tshark, sums of tcptrace (the capture as it is).
     misses : list of str
@@ -93,6 +95,7 @@ class Score:
     halves: list[Json] = field(default_factory=list)
     limits: list[Json] = field(default_factory=list)
     kinds: Json | None = None
+    policers: list[Json] = field(default_factory=list)
     others: Json = field(default_factory=dict)
     misses: list[str] = field(default_factory=list)
 
@@ -152,6 +155,7 @@ def _score(run: Run, point: str, variant: str, folder: Path, with_others: bool) 
     _needless(score, run, connections)
     _halves(score, run, connections)
     _limits(score, run, found)
+    _policers(score, run, connections)
     if with_others and variant == "as it is":
         cache = run.path.parent / ".others" / f"{run.path.name}.{point}.json"
         told = others(target, cache)
@@ -362,6 +366,24 @@ def _limits(score: Score, run: Run, found: Json) -> None:
             rounded = {name: round(share, 2) for name, share in kernel.items()}
             score.misses.append(f"limit {largest}, was {' or '.join(sorted(allowed))} {rounded}")
     _main_cause(score, run, found, longest, (last_ns - first_ns) / 1e9)
+
+
+def _policers(score: Score, run: Run, connections: Sequence[Json]) -> None:
+    """What is told of a policer, and the one that each connection met."""
+    settings = run.truth["settings"]
+    way = "up" if settings["network"]["sender"] == "ms" else "down"
+    met = max((hop[way].get("police_bps", 0.0) for hop in settings["link"].get("hop", ())), default=0.0)
+    for connection in connections:
+        told = connection.get("policer")
+        score.policers.append({"met_bps": met, "told": told})
+        if bool(told) != bool(met) or (told and not right_policer(met, told)):
+            score.misses.append(f"policer of {met / 1e6:g} Mbit/s, told {told}")
+
+
+def right_policer(met_bps: float, told: Json) -> bool:
+    """Whether what is told of a policer's rate is so, within 5%."""
+    rate_bps: float = told["rate_bps"]
+    return rate_bps <= 1.05 * met_bps and (told["rate_at_least"] or rate_bps >= 0.95 * met_bps)
 
 
 def _main_cause(score: Score, run: Run, found: Json, limits: set[str], seconds: float) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fieldwork.scoring import right_policer
 from fieldwork.wire import DUPLICATE, REORDERED, RETRANSMISSION
 
 Json = dict[str, Any]
@@ -26,6 +27,7 @@ def tables(scores: Sequence[Json], markdown: bool = False) -> str:
         ("Retransmissions counted, their cause, losses before and behind the point", _totals(scores)),
         ("Half round trips inside their bounds; dominating limit; kind of the main cause", _causes(scores)),
         ("Main cause by what the run was", _families(scores)),
+        ("Policers, as captured", _policers(scores)),
         *[("The everyday matrix, each capture", rows) for rows in [_each(scores)] if rows],
     ]
     return "\n".join(f"{_title(title, markdown)}\n\n{_drawn(rows, markdown)}\n" for title, rows in parts)
@@ -216,6 +218,27 @@ def _families(scores: Sequence[Json]) -> list[list[str]]:
                 ", ".join(f"{name} {count}" for name, count in told.most_common()),
             ]
         )
+    return rows
+
+
+def _policers(scores: Sequence[Json]) -> list[list[str]]:
+    rows = [["point", "timestamps", "policed", "found", "rate right", "others", "called policed"]]
+    whole = [s for s in scores if s["variant"] == "as it is"]
+    for point in ("snd", "mid", "rcv"):
+        for stamps in (True, False):
+            chosen = [
+                one
+                for s in whole
+                if (s["point"], s["timestamps"]) == (point, stamps)
+                for one in s["policers"]
+            ]
+            met = [one for one in chosen if one["met_bps"]]
+            told = [one for one in met if one["told"]]
+            others = [one for one in chosen if not one["met_bps"]]
+            right = sum(right_policer(one["met_bps"], one["told"]) for one in told)
+            called = sum(one["told"] is not None for one in others)
+            cells = [str(len(met)), _share(len(told), len(met)), _share(right, len(told)), str(len(others))]
+            rows.append([point, _yes(stamps), *cells, str(called)])
     return rows
 
 

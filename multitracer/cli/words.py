@@ -222,10 +222,16 @@ def bottleneck(connection: Object) -> str:
     """Rate and queue of the bottleneck; empty where it did not limit the sender, or was never seen full."""
     found, facts = connection.get("bottleneck"), flow(connection)
     # Without a rate, what came later than the first may be jitter.
-    if not found or facts is None or part_full(facts) < _SOME or found["rate_bps"] is None:
+    if not found or facts is None or part_full(facts) < _SOME:
         return ""
-    about = "" if facts.rate_exact else "about "
-    parts = [f"{about}{quantities.rate(found['rate_bps'])} of IP packets"]
+    if facts.rates_bps is not None:
+        slow, fast = map(quantities.rate, facts.rates_bps)
+        parts = [f"mostly {slow} and {fast} of IP packets"]
+    elif found["rate_bps"] is not None:
+        about = "" if facts.rate_exact else "about "
+        parts = [f"{about}{quantities.rate(found['rate_bps'])} of IP packets"]
+    else:
+        return ""
     queue = shown_queue(connection)
     if queue is not None:
         # What the base RTT may be too large by, the queue is more.

@@ -1,4 +1,4 @@
-"""A plain link: rate, delay, jitter, loss, reordering, duplication, corruption and pauses, per direction."""
+"""A plain link: rate, delay, jitter, loss, reordering, duplication, a policer and pauses, per direction."""
 
 from __future__ import annotations
 
@@ -94,15 +94,29 @@ class _Direction:
         self._under_way: list[tuple[int, int, bytes]] = []
         self._order = 0
         self._begin_ns: int | None = None
+        self._tokens = float(settings.police_bytes)
+        self._filled_ns = 0
 
     def send(self, packet: bytes, t_ns: int) -> bool:
         self._truth.count("packets_in", self._side)
         if self._begin_ns is None:
-            self._begin_ns = t_ns
+            self._begin_ns = self._filled_ns = t_ns
+        if self._settings.police_bps and not self._conforms(len(packet), t_ns):
+            self._note(t_ns, "packet_lost", packet, cause="policer")
+            return True
         accepted = self.queue.push(packet, t_ns)
         if self._serving is None:
             self._start(t_ns)
         return accepted
+
+    def _conforms(self, size: int, t_ns: int) -> bool:
+        """Whether a token bucket has enough for a packet (RFC 2475 section 2.3.3.3)."""
+        added = (t_ns - self._filled_ns) / 8e9 * self._settings.police_bps
+        self._tokens, self._filled_ns = min(self._tokens + added, self._settings.police_bytes), t_ns
+        if self._tokens < size:
+            return False
+        self._tokens -= size
+        return True
 
     def next_ns(self) -> int | None:
         served = self._served_ns if self._serving is not None else None

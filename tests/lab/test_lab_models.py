@@ -282,6 +282,17 @@ def test_a_pause_holds_packets_and_loses_none() -> None:
     assert max(b - a for a, b in itertools.pairwise(times)) >= 0.24 * SECOND
 
 
+def test_a_policer_drops_what_exceeds_its_rate_and_burst() -> None:
+    free = plain(rate_bps=0, delay_ms=1)
+    sent = sum(len(packet) for packet in free.sent[0])
+    policed = plain(rate_bps=0, delay_ms=1, police_bps=8e4, police_bytes=5000)
+    times = [d.t_ns for d in policed.deliveries if d.side == 1]
+    passed = sum(len(packet) for packet in policed.received(0))
+    most = 5000 + 1e4 * (times[-1] - times[0]) / SECOND
+    assert most - 1500 <= passed <= min(most + 1500, sent - 1)
+    assert plain(rate_bps=0, delay_ms=1, police_bps=1e9, police_bytes=10**6).received(0) == free.received(0)
+
+
 def test_scripted_loss_by_packet_number() -> None:
     outcome = plain(air={"kind": "list", "lost_slots": [3, 4, 17]})
     assert outcome.received(0) == [p for i, p in enumerate(outcome.sent[0]) if i not in (3, 4, 17)]

@@ -80,6 +80,7 @@ def flow(
         base_at_most=queue_at_least(entry),
         opener_away=_opener_away(entry),
         policer=entry.get("policer"),
+        rates_bps=tuple(bottleneck["rates_bps"]) if bottleneck.get("rates_bps") else None,
         acks_share=bottleneck.get("acks_share"),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],

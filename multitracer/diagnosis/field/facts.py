@@ -203,6 +203,8 @@ class Flow:
         they passed; and how often the sender said that it reduced its congestion window for one.
     acks_share : float or None
         Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
+    rates_bps : tuple of float or None
+        The least and the most of a link that has more rates than one (IP packets); it has no `rate_bps` then.
     policer : mapping or None
         The policer that most of what was lost looks like, as `connections[].policer` has it.
     goodput_bps : float or None
@@ -295,6 +297,7 @@ class Flow:
     goodput_bps: float | None = None
     acks_share: float | None = None
     policer: Object | None = None
+    rates_bps: tuple[float, float] | None = None
     marks: int = 0
     reductions: int = 0
     before_data_s: float = 0.0

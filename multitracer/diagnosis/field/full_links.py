@@ -89,6 +89,8 @@ def fullness(group: Group) -> str:
         when = "the time" if only.link_known else f"the time {_busy(flows)}"
         share = f"{_least(only.full_share, flows)}{percent(only.full_share)}"
         said += f"{',' if said else ''} for {share} of {when}"
+    if only.rates_bps is not None:
+        said += f", at a rate that changed, mostly {' and '.join(map(rate, only.rates_bps))} of IP packets"
     return said
 
 

@@ -85,6 +85,10 @@ def _percent_by(share: float, rounded: Callable[[float], int]) -> str:
     digits = _digits(share)
     # What floats leave over is no part of it.
     shown = rounded(round(share * 100 * 10**digits, 6)) / 10**digits
+    if not shown and share > 0.0:
+        # Less than a tenth, of a share that is not nothing.
+        digits = 2
+        shown = rounded(round(share * 100 * 10**digits, 6)) / 10**digits
     return f"{shown:.{digits}f}%"
 
 

@@ -271,7 +271,7 @@ def _slow_start(group: Group) -> str:
         hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
         seen = (
             "before the first loss showed"
-            if any(flow.lost for flow in flows)
+            if any(flow.lost or flow.own_drops for flow in flows)
             else "and the capture shows no loss"
         )
         return (
@@ -282,7 +282,8 @@ def _slow_start(group: Group) -> str:
         )
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
-    before = "before the first loss showed" if any(flow.lost for flow in flows) else "without a loss"
+    some = any(flow.lost or flow.own_drops for flow in flows)
+    before = "before the first loss showed" if some else "without a loss"
     said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: slow start{below}"
     return said + _handshake_too(handshake, group)
 

@@ -32,6 +32,9 @@ class PlainDirection(QueueSettings):
         Probability per packet to be late by `reorder_ms`, so that later ones overtake it.
     reorder_ms : float
         By how much.
+    police_bps, police_bytes : float, int
+        A policer in front of the queue: a token bucket of that rate (bits of IP packets a second; 0: none)
+        and size drops what exceeds them.
     pauses_s : tuple of (float, float)
         Times, from the first packet on, at which the link stands still, and for how long (seconds).
     routers : int
@@ -50,6 +53,8 @@ class PlainDirection(QueueSettings):
     corrupt: float = 0.0
     reorder: float = 0.0
     reorder_ms: float = 5.0
+    police_bps: float = 0.0
+    police_bytes: int = 0
     pauses_s: tuple[tuple[float, float], ...] = ()
     routers: int = 0
     air: AirSettings = field(default_factory=AirSettings)
@@ -61,6 +66,8 @@ class PlainDirection(QueueSettings):
             within(name, getattr(self, name), 0.0, 1e6)
         for name in ("loss", "duplicate", "corrupt", "reorder"):
             within(name, getattr(self, name), 0.0, 1.0)
+        within("police_bps", self.police_bps, 0.0, 1e12)
+        within("police_bytes", self.police_bytes, 0, 10**9)
         within("routers", self.routers, 0, 63)
         for start, length in self.pauses_s:
             within("pauses_s", start, 0.0, 1e9)

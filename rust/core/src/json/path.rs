@@ -118,6 +118,14 @@ fn push_limits(out: &mut String, limits: &Limits) {
 fn push_bottleneck(out: &mut String, found: &Bottleneck) {
     out.push_str("{\n        \"rate_bps\": ");
     or_null(out, found.rate_bps, |out, rate| push_rounded(out, rate, 3));
+    out.push_str(",\n        \"rates_bps\": ");
+    or_null(out, found.rates_bps, |out, [slow, fast]| {
+        out.push_str("[\n          ");
+        push_rounded(out, slow, 3);
+        out.push_str(",\n          ");
+        push_rounded(out, fast, 3);
+        out.push_str("\n        ]");
+    });
     out.push_str(",\n        \"rate_exact\": ");
     out.push_str(if found.rate_exact { "true" } else { "false" });
     out.push_str(",\n        \"full_share\": ");

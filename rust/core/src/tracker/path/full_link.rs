@@ -151,13 +151,25 @@ impl Path {
     fn train_rate(&self) -> Option<f64> {
         let of_host =
             |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
+        if self.changing_rates().is_some() {
+            return None;
+        }
         let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
         let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
     }
 
+    /// Rates of a link alone that has more than one, slower first.
+    pub(super) fn changing_rates(&self) -> Option<[f64; 2]> {
+        let alone = self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside();
+        self.trains.changing_rates().filter(|_| alone)
+    }
+
     /// Of the link, as far as it shows.
     pub(super) fn rates(&self) -> LinkRates {
+        if self.changing_rates().is_some() {
+            return LinkRates::default();
+        }
         LinkRates { constant: self.train_rate(), queued: self.queued_rate() }
     }
 

@@ -113,6 +113,15 @@ impl Paces {
         self.mean_of(|sum| (sum.rate() / rate - 1.0).abs() <= within)
     }
 
+    /// A rate that is no more than this part of another, with the time at it and at that one, nanoseconds: the one around which most of
+    /// the time is.
+    pub fn slower(&self, rate: f64, part: f64) -> Option<(f64, [f64; 2])> {
+        let slow = self.sums.iter().filter(|sum| sum.rate() <= part * rate).max_by_key(|sum| sum.took_ns)?;
+        let slower = self.middle(slow.rate());
+        let [took_ns, rest_ns] = [slower, rate].map(|rate| self.near(rate, WIDELY).map_or(0.0, |(_, ns)| ns));
+        (slower <= part * rate && self.is_sharp(slower)).then_some((slower, [took_ns, rest_ns]))
+    }
+
     /// Bytes a second of some of the trains, and how long these took, nanoseconds.
     fn mean_of(&self, of: impl Fn(&Sum) -> bool) -> Option<(f64, f64)> {
         let (bytes, took_ns) = self

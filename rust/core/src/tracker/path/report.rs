@@ -13,6 +13,8 @@ use crate::tracker::sender::Sender;
 pub struct Bottleneck {
     /// Bits of IP packets a second; `None` if no rate stands out.
     pub rate_bps: Option<f64>,
+    /// The least and the most of a link that has more rates than one, bits of IP packets a second; it has no `rate_bps` then.
+    pub rates_bps: Option<[f64; 2]>,
     /// Whether it is that within a few percent; `false` without one.
     pub rate_exact: bool,
     /// Share of the time with data under way in which it was full; `None` without enough ACKs.
@@ -217,8 +219,9 @@ fn bottleneck(
     let link_bps = link.map(|link| link.bytes_per_s as f64);
     let paced = limits.is_some_and(|limits| limits.paced);
     let full_share = limits.and_then(Limits::full_share).unwrap_or(0.0);
+    let changing = path.changing_rates().filter(|_| link.is_none());
     let rate = match constant {
-        _ if paced => None,
+        _ if paced || changing.is_some() => None,
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if link_bps.is_some() => link_bps,
@@ -245,6 +248,7 @@ fn bottleneck(
     let by_trains = constant.filter(|_| path.link.is_none());
     Bottleneck {
         rate_bps,
+        rates_bps: changing.map(|rates| rates.map(|rate| rate * 8.0 * packets)),
         // What passed while a queue stood is less than a link carries, by what it was idle for.
         rate_exact: rate.is_some()
             && (by_rate || path.link.is_some() || !by_queue)

@@ -12,6 +12,11 @@ const USUAL: f64 = 0.2;
 const SELDOM: f64 = 0.1;
 const SURE: f64 = 0.7;
 const MANY: u32 = 30;
+/// A link has another rate if it is no more than this part of the first, and came for this part of the time...
+const APART: f64 = 0.6;
+const CHANGED: f64 = 0.15;
+/// ...and a queue stood for most of both: a smaller window fills no queue.
+const QUEUED: f64 = 0.8;
 
 impl Trains {
     /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own
@@ -34,6 +39,17 @@ impl Trains {
             even_ns + self.queued_ns as f64 >= least * self.all_ns as f64
         };
         (queued || (!self.window_bound() && usual())).then_some(rate)
+    }
+
+    /// The rates, bytes a second, of a link that has not one but two at least, slower first: while a queue stood, trains came evenly at
+    /// either for a good part of the time.
+    pub fn changing_rates(&self) -> Option<[f64; 2]> {
+        let rate = self.plateau().map(|(rate, _)| rate)?;
+        let least_ns = CHANGED * self.all_ns as f64;
+        let (slower, [slow_ns, fast_ns]) = self.rates.slower(rate, APART)?;
+        let both_ns = slow_ns + fast_ns;
+        let queued = self.queued_ns as f64 >= QUEUED * both_ns && !self.window_bound();
+        (slow_ns.min(fast_ns) >= least_ns && queued).then_some([slower, rate])
     }
 
     /// Whether the trains around a rate show it within a few percent.
@@ -72,6 +88,30 @@ mod tests {
         let mut trains = Trains { sack: true, ..Trains::default() };
         heard_with(&halves, &mut trains, &acks);
         trains.constant_rate()
+    }
+
+    /// Trains at one rate, then at half of it or less, with a queue in front of the link of so many milliseconds.
+    fn at_two_rates(fast: i64, slow: i64, slow_ms: i64, queue_ms: i64) -> Option<[f64; 2]> {
+        let mut halves = Halves::default();
+        halves.near_least(100_000);
+        [40, 40 + queue_ms].into_iter().for_each(|rtt_ms| halves.acknowledged(0, rtt_ms * MS, false, true));
+        let gaps = (0..8 * fast).map(|_| 2).chain((0..8 * slow).map(|_| slow_ms));
+        let acks: Vec<_> = gaps.zip(1..).map(|(gap_ms, number)| (gap_ms, UNIT * number, 0)).collect();
+        let mut trains = Trains { sack: true, ..Trains::default() };
+        heard_with(&halves, &mut trains, &acks);
+        trains.changing_rates()
+    }
+
+    #[test]
+    fn a_link_has_two_rates_if_a_queue_stood_at_both() {
+        let [slower, faster] = at_two_rates(40, 15, 6, 40).expect("two rates");
+        assert!(
+            (slower * 6.0 / 1e6 - 1.0).abs() < 0.1 && (faster * 2.0 / 1e6 - 1.0).abs() < 0.1,
+            "{slower} {faster}"
+        );
+        assert_eq!(at_two_rates(40, 15, 6, 0), None, "a smaller window without a queue");
+        assert_eq!(at_two_rates(40, 2, 6, 40), None, "for a moment");
+        assert_eq!(at_two_rates(40, 20, 3, 40), None, "two thirds of a rate may be a mean");
     }
 
     #[test]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from multitracer.cli.main import main
+from multitracer.output.costs import definition
 
 Object = dict[str, Any]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -99,3 +100,13 @@ def test_an_estimate_of_the_utilization_claims_no_more_than_it_shows(
             assert one["cost_s"] == 0
             if not paths[0].name.startswith("rcv"):
                 assert not re.search(r"bytes .* were duplicates", one["text"])
+
+
+def test_the_total_is_no_less_than_a_cost_that_stands_alone() -> None:
+    """A cost without bounds is said as a number, though it has some: the total begins no lower."""
+    contract = {"loss": {"transfer_s": 4.0, "s": 0.9, "bounds_s": [0.7, 1.1]}, "connections": []}
+    said = [
+        {"kind": "standstill", "cost_s": 0.855, "cost_bounds_s": [0.71, 0.9]},
+        {"kind": "loss", "cost_s": 0.045, "cost_bounds_s": [0.0, 0.3]},
+    ]
+    assert definition(contract, said).endswith("without all of these, 855 ms to 1.10 s sooner.")

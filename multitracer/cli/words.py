@@ -211,9 +211,10 @@ def limits(connection: Object) -> str:
         if share >= (_SEEN if found["method"] != "inferred" or name in _MEASURED else _RESOLVED)
     ]
     full = f"; receiver window full during recovery: at least {also:.0%}" if also >= _SOME else ""
-    paced = facts.window_paced_s / seconds
+    # What else took of a window's time is no more of it.
+    paced = min(facts.window_paced_s / seconds, shares.get("receiver_window", 0.0))
     full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
-    own = facts.paced_s / seconds
+    own = min(facts.paced_s / seconds, shares.get("congestion_window", 0.0))
     full += f"; congestion window with room: {own:.0%}" if own >= _SOME else ""
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
 

@@ -92,7 +92,7 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     priced = [sentence for sentence in said if is_said(sentence)]
     if len(priced) < 2:
         return f"{text}."
-    each = [low_cost_high(sentence) for sentence in priced]
+    each = [_as_said(*low_cost_high(sentence)) for sentence in priced]
     lows, middles, highs = zip(*each, strict=True)
     together_s = min(sum(middles), loss["s"])
     low_s = min(sum(lows), together_s)
@@ -106,6 +106,12 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
         if bounds_are_wide(low_s, together_s, high_s):
             sooner += f" ({duration(low_s)} to {duration(high_s)})"
     return f"{text}; without all of these, {sooner}."
+
+
+def _as_said(low_s: float, cost_s: float, high_s: float) -> tuple[float, float, float]:
+    """A cost and its bounds as `cost_words` has them: where it stands alone, the total has no less than it."""
+    wide = is_bound(low_s, cost_s, high_s) or bounds_are_wide(low_s, cost_s, high_s)
+    return (low_s, cost_s, high_s) if wide else (cost_s, cost_s, cost_s)
 
 
 def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:

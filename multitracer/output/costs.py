@@ -109,7 +109,7 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
 
 
 def _as_said(low_s: float, cost_s: float, high_s: float) -> tuple[float, float, float]:
-    """A cost and its bounds as `cost_words` has them: where it stands alone, the total has no less than it."""
+    """A cost and its bounds as `cost_words` has them: the total has no less than one that stands alone."""
     wide = is_bound(low_s, cost_s, high_s) or bounds_are_wide(low_s, cost_s, high_s)
     return (low_s, cost_s, high_s) if wide else (cost_s, cost_s, cost_s)
 

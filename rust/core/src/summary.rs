@@ -133,9 +133,9 @@ pub fn needless(connection: &Connection, direction: usize) -> u64 {
             found = counts.doubled;
         }
     }
-    // Of what a spurious timeout sent again an earlier copy had arrived.
+    // Of what a spurious timeout sent again an earlier copy had arrived, and so it had where all of its ACKs were lost.
     let [spurious, ..] = connection.timeout_verdicts(direction);
-    found.max(spurious).min(retransmissions(&sender.retransmission_counts()))
+    found.max(spurious + unacked(connection, direction)).min(retransmissions(&sender.retransmission_counts()))
 }
 
 /// Of so many segments that passed twice, one was lost behind this point at most: then what the network reordered was not.
@@ -207,14 +207,14 @@ pub fn syn_timeouts(connection: &Connection) -> u64 {
 
 /// How often the timer of data expired that had arrived, as every ACK of it was lost.
 pub fn unacked_timeouts(connection: &Connection) -> u64 {
-    let unacked = |direction| {
-        let min_rtt_ns = connection.min_rtt_ns(direction);
-        let lost = move |one: &&Timeout| {
-            one.ack_path == Vote::Genuine && one.verdict(min_rtt_ns) == Verdict::Genuine
-        };
-        connection.senders_at(direction).timeouts().iter().filter(lost).count()
-    };
-    (unacked(0) + unacked(1)) as u64
+    unacked(connection, 0) + unacked(connection, 1)
+}
+
+/// The same of one direction.
+fn unacked(connection: &Connection, direction: usize) -> u64 {
+    let min_rtt_ns = connection.min_rtt_ns(direction);
+    let lost = |one: &&Timeout| one.ack_path == Vote::Genuine && one.verdict(min_rtt_ns) == Verdict::Genuine;
+    connection.senders_at(direction).timeouts().iter().filter(lost).count() as u64
 }
 
 /// What was sent so long before the end of a capture, and was not acknowledged, is not just under way.

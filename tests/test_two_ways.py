@@ -139,3 +139,11 @@ def test_a_rate_that_changes_is_said() -> None:
 def test_few_losses_are_some() -> None:
     assert percent_at_least(2 / 2766) == "0.07%"
     assert percent_at_least(0.0019) == "0.1%"
+
+
+def test_what_identifications_leave_out_is_no_absence_of_loss() -> None:
+    one = entry(**FULL, rate=8e6, point="mid", base=300.0, queue=(1.0, 2.0))
+    one["losses"]["refused"] = 1
+    found, *_ = sentences([one])
+    assert found.kind == "bottleneck"
+    assert "; no loss seen but at least 1 segment that the IP identifications leave out" in found.text

@@ -76,7 +76,7 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
     if possible := sum(flow.possible for flow in flows):
         return may_be_again(possible)
     if refused := sum(flow.own_drops for flow in flows):
-        return f"no loss seen but what the sender's own queue refused (at least {count(refused, 'segment')})"
+        return f"no loss seen but at least {count(refused, 'segment')} that the IP identifications leave out"
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)

@@ -65,9 +65,10 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         return _with_losses(m, found, entries)
     from multitracer.diagnosis.findings.arrivals import arrivals
     from multitracer.diagnosis.findings.behind_chains import said
+    from multitracer.diagnosis.findings.marks import with_marks
     from multitracer.diagnosis.findings.stillness import shown
 
-    found = with_hops(m, shown(m, found, entries), summary_of(results, "hops"))
+    found = with_hops(m, with_marks(m, shown(m, found, entries), entries), summary_of(results, "hops"))
     every_chain = chains_of(results)
     chains = said(m, every_chain)
     found = _with_records(found, [one for one in chains if one.kind in _BEHIND])

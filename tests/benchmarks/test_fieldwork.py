@@ -254,7 +254,7 @@ def test_a_run_is_scored_at_every_point(field: Any, tmp_path: Path) -> None:
     assert not by_name["rcv", "no IDs"].ids
     assert not by_name["rcv", "neither"].timestamps
     text = field.table.tables([s.to_dict() for s in scores], markdown=True)
-    assert text.count("###") == 6
+    assert text.count("###") == 7
     assert "| rcv | yes | yes |" in text
 
 

@@ -147,3 +147,34 @@ def test_what_identifications_leave_out_is_no_absence_of_loss() -> None:
     found, *_ = sentences([one])
     assert found.kind == "bottleneck"
     assert "; no loss seen but at least 1 segment that the IP identifications leave out" in found.text
+
+
+CROSSED = {
+    "congestion_window": 0.55,
+    "bandwidth": 0.3,
+    "loss_recovery": 0.15,
+    "base": 36.0,
+    "queue": (30.4, 61.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("facts", "share", "said"),
+    [
+        ({}, 0.03, True),
+        ({}, 0.6, False),
+        ({}, None, False),
+        ({"bandwidth": 0.5, "congestion_window": 0.35}, 0.03, False),
+        ({"loss_recovery": 0.4, "congestion_window": 0.3}, 0.03, False),
+        ({"queue": (12.0, 61.0)}, 0.03, False),
+        ({"shared": 2}, 0.03, False),
+    ],
+)
+def test_a_queue_that_others_fill(facts: dict[str, Any], share: float | None, said: bool) -> None:
+    one = entry(**CROSSED | facts, lost=(0, 40), again={"fast": 40}, point="snd")
+    one["bottleneck"]["acks_share"] = share
+    found = [found.text for found in sentences([one]) if found.kind == "other_traffic"]
+    assert bool(found) is said
+    assert all(
+        text.startswith("its data waited in a queue for most of the time (30.4 ms, median)") for text in found
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -77,6 +78,8 @@ def sentences(
     sentences += [waiting] if waiting is not None else []
     queued = _ack_queue(flows, [one.text for one in sentences])
     sentences += [queued] if queued is not None else []
+    others = _other_traffic(flows)
+    sentences += [others] if others is not None else []
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
 
@@ -159,3 +162,44 @@ def _ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
         f"what queues added to the RTT ({from_ms(queue_ms)}, median){lost}"
     )
     return Finding(text, 0.0, "ack_queue")
+
+
+OTHERS_MS, OTHERS_TIMES = 10.0, 0.5
+"""A queue of this much, and of this much for each millisecond of the base RTT, is there most of the time."""
+
+OTHERS_MOST = {
+    "bandwidth": 0.4,
+    "receiver_window": 0.3,
+    "application": 0.3,
+    "loss_recovery": 0.3,
+    "unknown": 0.2,
+}
+"""From these shares of its time on, a connection, or what it waited for, explains its queue itself."""
+
+
+def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
+    """That data waited in a queue which the connection itself did not fill, of the one with most data.
+
+    What fills it is in no connection that was compared with it: the capture does not have it.
+    """
+    found = [
+        (one, one.queue_ms[0])
+        for one in flows
+        if one.queue_ms is not None
+        and one.queue_ms[0] >= max(OTHERS_MS, OTHERS_TIMES * (one.base_rtt_ms or math.inf))
+        and one.acks_share is not None
+        and one.acks_share < ACKS_SHARE
+        and not (one.shared or one.link_known or one.stalls_s)
+        and all(
+            one.limits_s.get(name, 0.0) < most * (one.seconds or 0.0) for name, most in OTHERS_MOST.items()
+        )
+    ]
+    if not found:
+        return None
+    largest, queue_ms = max(found, key=lambda one: one[0].unique_bytes)
+    whose = f"the data of connection {largest.index}" if len(flows) > 1 else "its data"
+    text = (
+        f"{whose} waited in a queue for most of the time ({from_ms(queue_ms)}, median), and did not fill the "
+        "link itself: other traffic shares it, which is not in this capture"
+    )
+    return Finding(text, 0.0, "other_traffic")

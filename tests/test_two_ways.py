@@ -161,20 +161,39 @@ CROSSED = {
 @pytest.mark.parametrize(
     ("facts", "share", "said"),
     [
-        ({}, 0.03, True),
-        ({}, 0.6, False),
+        ({}, 0.97, True),
+        ({}, 0.4, False),
         ({}, None, False),
-        ({"bandwidth": 0.5, "congestion_window": 0.35}, 0.03, False),
-        ({"loss_recovery": 0.4, "congestion_window": 0.3}, 0.03, False),
-        ({"queue": (12.0, 61.0)}, 0.03, False),
-        ({"shared": 2}, 0.03, False),
+        ({"bandwidth": 0.5, "congestion_window": 0.35}, 0.97, False),
+        ({"loss_recovery": 0.4, "congestion_window": 0.3}, 0.97, False),
+        ({"queue": (12.0, 61.0)}, 0.97, False),
+        ({"shared": 2}, 0.97, False),
     ],
 )
 def test_a_queue_that_others_fill(facts: dict[str, Any], share: float | None, said: bool) -> None:
     one = entry(**CROSSED | facts, lost=(0, 40), again={"fast": 40}, point="snd")
-    one["bottleneck"]["acks_share"] = share
+    one["bottleneck"]["data_share"] = share
     found = [found.text for found in sentences([one]) if found.kind == "other_traffic"]
     assert bool(found) is said
     assert all(
         text.startswith("its data waited in a queue for most of the time (30.4 ms, median)") for text in found
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        (
+            ["unanswered"],
+            "the connection was never established: nothing answered its SYN (retransmitted 6 times)",
+        ),
+        (["refused"], "the connection was never established: a RST answered its SYN (retransmitted 6 times)"),
+        (
+            ["refused", "unanswered"],
+            "none of the connections was established: nothing answered or a RST answered their SYNs",
+        ),
+    ],
+)
+def test_what_never_opened(ends: list[str], words: str) -> None:
+    entries = [entry(at, point=None, closed=end, syn_timeouts=6) for at, end in enumerate(ends)]
+    assert _without_data(entries) == words

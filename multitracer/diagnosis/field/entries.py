@@ -82,6 +82,7 @@ def flow(
         policer=entry.get("policer"),
         rates_bps=tuple(bottleneck["rates_bps"]) if bottleneck.get("rates_bps") else None,
         acks_share=bottleneck.get("acks_share"),
+        data_share=bottleneck.get("data_share"),
         shared_with=bottleneck.get("shared_with") or 0,
         zero_windows=entry["zero_windows"],
         closures=_closures(entry.get("window_closures")),

@@ -203,6 +203,8 @@ class Flow:
         they passed; and how often the sender said that it reduced its congestion window for one.
     acks_share : float or None
         Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
+    data_share : float or None
+        The part of it that its data waited.
     rates_bps : tuple of float or None
         The least and the most of a link that has more rates than one (IP packets); it has no `rate_bps` then.
     policer : mapping or None
@@ -296,6 +298,7 @@ class Flow:
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None
     acks_share: float | None = None
+    data_share: float | None = None
     policer: Object | None = None
     rates_bps: tuple[float, float] | None = None
     marks: int = 0

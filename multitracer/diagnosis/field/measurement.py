@@ -14,12 +14,16 @@ from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import severity
 
 Object = Mapping[str, Any]
 
 _DIRECTIONS = ("forward", "reverse")
+
+_NEVER_OPENED = {"unanswered": "nothing answered", "refused": "a RST answered"}
+"""Ends of connections that never began."""
 
 _LOSS = ("local_drop", "loss", "spurious", "bottleneck", "queue")
 _DROPPED = ("capture-drops", "capture-loss")
@@ -88,6 +92,14 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
 
 def _without_data(entries: Sequence[Object]) -> str:
     """What is known where no data passed: next to the sender that none was sent, elsewhere less."""
+    ends = {entry["closed"] for entry in entries}
+    if ends <= set(_NEVER_OPENED):
+        why = " or ".join(words for end, words in _NEVER_OPENED.items() if end in ends)
+        if len(entries) > 1:
+            return f"none of the connections was established: {why} their SYNs"
+        again = entries[0]["syn_timeouts"]
+        times = f" (retransmitted {count(again, 'time')})" if again else ""
+        return f"the connection was never established: {why} its SYN{times}"
     if all(entry["point"] == "snd" for entry in entries):
         return "no data was sent: there is nothing to explain"
     return (

@@ -167,6 +167,9 @@ def _ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
 OTHERS_MS, OTHERS_TIMES = 10.0, 0.5
 """A queue of this much, and of this much for each millisecond of the base RTT, is there most of the time."""
 
+DATA_SHARE = 0.6
+"""From this part of what queues added to the RTT on, it was data that waited."""
+
 OTHERS_MOST = {
     "bandwidth": 0.4,
     "receiver_window": 0.3,
@@ -187,8 +190,8 @@ def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
         for one in flows
         if one.queue_ms is not None
         and one.queue_ms[0] >= max(OTHERS_MS, OTHERS_TIMES * (one.base_rtt_ms or math.inf))
-        and one.acks_share is not None
-        and one.acks_share < ACKS_SHARE
+        and one.data_share is not None
+        and one.data_share >= DATA_SHARE
         and not (one.shared or one.link_known or one.stalls_s)
         and all(
             one.limits_s.get(name, 0.0) < most * (one.seconds or 0.0) for name, most in OTHERS_MOST.items()

@@ -140,6 +140,8 @@ fn push_bottleneck(out: &mut String, found: &Bottleneck) {
     });
     out.push_str(",\n        \"acks_share\": ");
     or_null(out, found.acks_share, |out, share| push_rounded(out, share, 6));
+    out.push_str(",\n        \"data_share\": ");
+    or_null(out, found.data_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"base_rtt_ms\": ");
     push_ms(out, found.base_ns.map(|ns| ns as f64));
     out.push_str(",\n        \"shared_with\": ");

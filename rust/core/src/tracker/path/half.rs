@@ -285,14 +285,11 @@ impl Halves {
         (all_ns > 0).then(|| (acks_ns as f64 / all_ns as f64).min(1.0))
     }
 
-    /// The part of it that data waited, as far as timestamps tell.
-    fn data_share(&self) -> f64 {
+    /// The part of it that data waited; `None` where no timestamps tell.
+    pub fn data_share(&self) -> Option<f64> {
         let [all_ns, others @ ..] = self.over_ns;
-        if all_ns > 0 {
-            (1.0 - others.iter().map(|ns| *ns as f64).sum::<f64>() / all_ns as f64).max(0.0)
-        } else {
-            1.0
-        }
+        let others_ns = others.iter().map(|ns| *ns as f64).sum::<f64>();
+        (all_ns > 0).then(|| (1.0 - others_ns / all_ns as f64).max(0.0))
     }
 
     #[inline(always)]
@@ -341,7 +338,9 @@ impl Halves {
 
     /// Median of the whole round trip over its smallest, without the part that was no wait of data; `None` without a sample.
     pub fn median_queued_ns(&self) -> Option<f64> {
-        self.whole.quantile(0.5).map(|median_ns| (median_ns - self.base_ns() as f64) * self.data_share())
+        self.whole
+            .quantile(0.5)
+            .map(|median_ns| (median_ns - self.base_ns() as f64) * self.data_share().unwrap_or(1.0))
     }
 
     /// What hardly any round trip is longer than; `None` without a sample.

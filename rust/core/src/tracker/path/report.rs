@@ -24,6 +24,8 @@ pub struct Bottleneck {
     /// The part of the queues between this point and the receiver that ACKs stood in, in their direction; `None` where no
     /// timestamps of these tell.
     pub acks_share: Option<f64>,
+    /// The part that data stood in, before this point or behind it; the rest ACKs waited, or the sender itself.
+    pub data_share: Option<f64>,
     /// Smallest round trip, nanoseconds.
     pub base_ns: Option<i64>,
     /// Other connections that queue at the same place; `None` if they were not compared.
@@ -257,6 +259,7 @@ fn bottleneck(
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
         acks_share: path.halves.acks_share(),
+        data_share: path.halves.data_share(),
         base_ns,
         shared_with: path.shared,
         by_queue,

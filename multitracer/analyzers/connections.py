@@ -155,7 +155,7 @@ def _describe(
             seen_from_here,
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
-        "policer": _policer(measurement, connection, source, data, seen_from_here["rtt"]),
+        "policer": _policer(measurement, connection, source, data, seen_from_here),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
@@ -262,10 +262,15 @@ def _standstills(
 
 
 def _policer(
-    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], rtt: Mapping[str, Any] | None
+    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], seen: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The policer that most of what was lost looks like; one capture shows it, segment by segment."""
-    losses = data["losses"]
+    """The policer that most of what was lost looks like; one capture shows it, segment by segment.
+
+    Where others share its bottleneck, what one sends does not show when a bucket is empty.
+    """
+    losses, rtt = data["losses"], seen["rtt"]
+    if (seen["bottleneck"] or {}).get("shared_with"):
+        return None
     before = losses["upstream"] > losses["downstream"]
     if m.summarised or max(losses["upstream"], losses["downstream"]) < _LEAST_LOSSES:
         return None

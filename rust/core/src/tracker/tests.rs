@@ -15,6 +15,7 @@ mod lost_acks;
 mod marks;
 mod path;
 mod seen;
+mod small_window;
 mod spurious;
 mod talk;
 mod verdicts;

@@ -183,18 +183,21 @@ impl Fields for Gaps {
 
 impl Gaps {
     /// The first segment that is looked at. What went before fitted into the initial window: only the application
-    /// can have spread it, or, away from the sender, a slow link.
-    pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender, halves: &Halves) {
+    /// can have spread it, or, away from the sender, a slow link; or the largest `window` of the receiver so far had no room for more.
+    pub fn begin(&mut self, segment: &Segment, end: i64, own: &Sender, halves: &Halves, window: i64) {
         let first_ns = own.totals.first_data_ns.unwrap_or(segment.t_ns);
         let took_ns = (segment.t_ns - first_ns).max(0);
         let by_link = !halves.beside_sender() && took_ns <= SPREAD_NS;
         // What was lost of so few segments, nothing but a timer repairs.
         let lost = own.totals.duplicate_bytes > 0 || own.arrival_counts().upstream > 0;
         let by_timer = took_ns >= SILENCE_NS && lost;
+        let by_window = window > 0 && own.totals.max_flight + i64::from(segment.length) > window;
         let wait = if by_link {
             Wait::Network
         } else if by_timer {
             Wait::Silence
+        } else if by_window {
+            Wait::Window
         } else {
             Wait::Application
         };

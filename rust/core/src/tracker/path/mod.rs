@@ -261,7 +261,7 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     let end = seq.wrapping_add(i64::from(segment.length)).max(own.snd_max);
     path.halves.begin(own.rtt.min(), peer.rtt.min(), report::handshake_ns(own, peer));
     path.halves.unqueued.answer_ns = report::answered_ns(peer).unwrap_or(-1);
-    path.gaps.begin(segment, end, own, &path.halves);
+    path.gaps.begin(segment, end, own, &path.halves, peer.totals.max_window);
     path.trains.sack = own.sack_permitted;
     // What came before this was looked at crosses the link like the rest: the first ACK finds so much more.
     path.noted = 0u64.wrapping_sub(own.totals.data_bytes);

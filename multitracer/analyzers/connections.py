@@ -21,9 +21,6 @@ from multitracer.model.timeline import Connection, Timeline
 
 _DIRECTIONS = ("forward", "reverse")
 
-_LEAST_LOSSES = 15
-"""Fewer tell nothing of what dropped them."""
-
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Summaries per connection, by the capture that sees its data best.
@@ -269,16 +266,16 @@ def _policer(
     Where others share its bottleneck, what one sends does not show when a bucket is empty.
     """
     losses, rtt = data["losses"], seen["rtt"]
-    if (seen["bottleneck"] or {}).get("shared_with"):
-        return None
-    before = losses["upstream"] > losses["downstream"]
-    if m.summarised or max(losses["upstream"], losses["downstream"]) < _LEAST_LOSSES:
+    upstream, downstream = losses["upstream"], losses["downstream"]
+    if m.summarised or not (upstream or downstream) or (seen["bottleneck"] or {}).get("shared_with"):
         return None
     if rtt is None or rtt["base_ms"] is None or rtt["p95_ms"] is None:
         return None
-    from multitracer.layers.tcp.policer import policer
+    from multitracer.layers.tcp.policer import LEAST, policer
 
-    found = policer(m, connection, source, (rtt["base_ms"], rtt["p95_ms"]), before=before)
+    if max(upstream, downstream) < LEAST:
+        return None
+    found = policer(m, connection, source, (rtt["base_ms"], rtt["p95_ms"]), before=upstream > downstream)
     if found is None:
         return None
     return {

@@ -37,7 +37,6 @@ def flow(
         return None
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
     losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
-    ecn = entry.get("ecn") or {}
     seconds, limits_s = _limits(entry)
     limits = entry.get("limits") or {}
     bounds = loss_bounds(entry)
@@ -89,8 +88,7 @@ def flow(
         exchanges=entry.get("exchanges"),
         halves_ms=_halves_ms(entry.get("rtt")),
         goodput_bps=entry.get("goodput_bps"),
-        marks=max(ecn.get("ce", 0), ecn.get("ece", 0)),
-        reductions=ecn.get("cwr", 0),
+        reductions=(entry.get("ecn") or {}).get("cwr", 0),
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
         sender=(first if forward else second).rpartition(":")[0],

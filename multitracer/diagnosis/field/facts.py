@@ -198,9 +198,8 @@ class Flow:
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
         Smallest RTT from the capture to the receiver of the data, and to its sender.
-    marks, reductions : int
-        Of its segments that routers marked instead of dropping them (ECN, RFC 3168): as ACKs reported, or as
-        they passed; and how often the sender said that it reduced its congestion window for one.
+    reductions : int
+        How often the sender said that it reduced its congestion window for a mark (ECN, RFC 3168).
     acks_share : float or None
         Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
     data_share : float or None
@@ -301,7 +300,6 @@ class Flow:
     data_share: float | None = None
     policer: Object | None = None
     rates_bps: tuple[float, float] | None = None
-    marks: int = 0
     reductions: int = 0
     before_data_s: float = 0.0
     nagle_s: float = 0.0

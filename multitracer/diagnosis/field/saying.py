@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, OF_LOSS, RECOVERY, SLOW_START
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.facts import FULL, Flow, KernelCounts, Object
-from multitracer.diagnosis.field.full_links import STANDING, queue_words
+from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
-from multitracer.diagnosis.field.lost import acks
-from multitracer.diagnosis.field.phrases import from_ms, percent
-from multitracer.diagnosis.field.receivers import paced_by_reader
+from multitracer.diagnosis.field.queues import queues
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
 
@@ -74,12 +70,7 @@ def sentences(
         sentences.append(Finding(said, group.cost_s, group.kind, command, of_s=group.total_s))
         if with_loss:
             with_losses |= mine
-    waiting = _standing(flows, found)
-    sentences += [waiting] if waiting is not None else []
-    queued = _ack_queue(flows, [one.text for one in sentences])
-    sentences += [queued] if queued is not None else []
-    others = _other_traffic(flows)
-    sentences += [others] if others is not None else []
+    sentences += queues(flows, found, [one.text for one in sentences])
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
 
@@ -104,105 +95,3 @@ def _usual_opening(group: Group) -> bool:
         and spent_s <= 2 * (flow.base_rtt_ms + (flow.queue_ms[1] if flow.queue_ms else 0.0)) / 1e3
         for flow, spent_s in zip(group.flows, handshakes, strict=True)
     )
-
-
-def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
-    """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
-    of_full_links = [one for group in found if group.kind in FULL_LINK for one in group.flows]
-    said = {one.index for one in of_full_links}
-    # Others between the same hosts showed the queue that they share with it.
-    shared = {(one.sender, one.receiver) for one in of_full_links if one.shared}
-    left = [
-        one
-        for one in flows
-        if one.has_queue
-        and (one.full_share or 0.0) >= FULL
-        and not paced_by_reader(one)
-        and one.index not in said
-        and not (one.shared and (one.sender, one.receiver) in shared)
-    ]
-    if not left or any(group.kind == "queue" for group in found):
-        return None
-    largest = max(left, key=lambda one: one.unique_bytes)
-    # What an application that pauses writes at once waits for its own end: that queue does not stand.
-    paused = largest.limits_s.get("application", 0.0) > largest.busy_s
-    what = "what the application wrote at once waited in a queue, which" if paused else STANDING
-    where = f" of connection {largest.index}" if len(flows) > 1 else ""
-    return Finding(f"{what}{where}{queue_words(largest)}", 0.0, "queue")
-
-
-ACKS_SHARE = 0.4
-"""From this part of what queues added to the RTT on, that ACKs waited is a sentence."""
-
-ACKS_MS, ACKS_TIMES = 5.0, 0.25
-"""The same of this much in all, and of this much for each millisecond of the base RTT."""
-
-
-def _ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
-    """That ACKs waited in a queue in their own direction, of the connection with most data where they did.
-
-    The link of the data is another: however long ACKs wait, it need not be full.
-    """
-    waited = [
-        (one, one.acks_share, one.queue_ms[0])
-        for one in flows
-        if one.acks_share is not None
-        and one.acks_share >= ACKS_SHARE
-        and one.queue_ms is not None
-        and one.queue_ms[0] >= max(ACKS_MS, ACKS_TIMES * (one.base_rtt_ms or 0.0))
-    ]
-    if not waited:
-        return None
-    largest, share, queue_ms = max(waited, key=lambda one: one[0].unique_bytes)
-    whose = f"the ACKs of connection {largest.index}" if len(flows) > 1 else "ACKs"
-    lost = acks((largest,))
-    lost = "" if any(lost in one for one in said) else lost
-    text = (
-        f"{whose} waited in a queue in their own direction: by their timestamps, about {percent(share)} of "
-        f"what queues added to the RTT ({from_ms(queue_ms)}, median){lost}"
-    )
-    return Finding(text, 0.0, "ack_queue")
-
-
-OTHERS_MS, OTHERS_TIMES = 10.0, 0.5
-"""A queue of this much, and of this much for each millisecond of the base RTT, is there most of the time."""
-
-DATA_SHARE = 0.6
-"""From this part of what queues added to the RTT on, it was data that waited."""
-
-OTHERS_MOST = {
-    "bandwidth": 0.4,
-    "receiver_window": 0.3,
-    "application": 0.3,
-    "loss_recovery": 0.3,
-    "unknown": 0.2,
-}
-"""From these shares of its time on, a connection, or what it waited for, explains its queue itself."""
-
-
-def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
-    """That data waited in a queue which the connection itself did not fill, of the one with most data.
-
-    What fills it is in no connection that was compared with it: the capture does not have it.
-    """
-    found = [
-        (one, one.queue_ms[0])
-        for one in flows
-        if one.queue_ms is not None
-        and one.queue_ms[0] >= max(OTHERS_MS, OTHERS_TIMES * (one.base_rtt_ms or math.inf))
-        and one.data_share is not None
-        and one.data_share >= DATA_SHARE
-        and not (one.shared or one.link_known or one.stalls_s)
-        and all(
-            one.limits_s.get(name, 0.0) < most * (one.seconds or 0.0) for name, most in OTHERS_MOST.items()
-        )
-    ]
-    if not found:
-        return None
-    largest, queue_ms = max(found, key=lambda one: one[0].unique_bytes)
-    whose = f"the data of connection {largest.index}" if len(flows) > 1 else "its data"
-    text = (
-        f"{whose} waited in a queue for most of the time ({from_ms(queue_ms)}, median), and did not fill the "
-        "link itself: other traffic shares it, which is not in this capture"
-    )
-    return Finding(text, 0.0, "other_traffic")

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.frozen import frozen
@@ -107,6 +107,32 @@ def _clauses(text: str) -> list[str]:
             found.append(text[begin:at])
             begin = at + 2
     return [*found, text[begin:]]
+
+
+def resting_on(
+    found: Iterable[Finding], kind: str, records: Iterable[tuple[str, int]], command: str
+) -> list[Finding]:
+    """The findings, those of a kind that have a text with the records and the picture that they rest on.
+
+    Parameters
+    ----------
+    found : iterable of Finding
+    kind : str
+    records : iterable of (str, int)
+        Files and records, of which the first `MOST_EVIDENCE` are kept.
+    command : str
+        Draws the picture.
+
+    Returns
+    -------
+    list of Finding
+        In their order.
+    """
+    evidence = tuple(records)[:MOST_EVIDENCE]
+    return [
+        replace(one, evidence=evidence, command=command) if one.kind == kind and one.text else one
+        for one in found
+    ]
 
 
 def plot_command(m: Timeline, start: float | None, end: float | None, kind: str = "multilayer") -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from multitracer.diagnosis.field.causes import MARKED
-from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
+from multitracer.diagnosis.findings.finding import Finding, plot_command, resting_on
 from multitracer.layers.tcp.transit import data_at
 from multitracer.model.timeline import Timeline
 
@@ -45,7 +44,6 @@ def with_marks(m: Timeline, found: Sequence[Finding], entries: Sequence[Object])
     if not reduced:
         return list(found)
     reduced.sort()
-    records = tuple((path, record) for _, path, record in reduced[:MOST_EVIDENCE])
     at = m.seconds(reduced[0][0])
-    command = plot_command(m, at, at)
-    return [replace(one, evidence=records, command=command) if one.kind == MARKED else one for one in found]
+    records = [(path, record) for _, path, record in reduced]
+    return resting_on(found, MARKED, records, plot_command(m, at, at))

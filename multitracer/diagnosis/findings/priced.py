@@ -291,10 +291,10 @@ def _rate(m: Timeline, path: Offered) -> tuple[float | None, bool]:
         for entry in path.entries
     )
     seen_full = full >= SEEN_FULL * whole
-    if len(path.flows) == 1 and path.flows[0].rates_bps and path.flows[0].full_share:
+    flow, *others = path.flows
+    if not others and flow.rates_bps and flow.full_share:
         # What a link of changing rates carried in the time in which it was full.
-        (flow,) = path.flows
-        return 8.0 * path.wire_bytes / (float(flow.full_share or 1.0) * flow.busy_s), True
+        return 8.0 * path.wire_bytes / (flow.full_share * flow.busy_s), True
     shown = [one for one in path.flows if one.rate_bps and not paced_by_reader(one)]
     rates = [path.rate_bps] if path.rate_bps else [one.rate_bps for one in shown if one.rate_bps]
     # At which data came again and again while the link was full is its rate: compressed ACKs show others.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
+from multitracer.diagnosis.findings.finding import Finding, plot_command, resting_on
 from multitracer.model.timeline import Timeline
 
 Object = Mapping[str, Any]
@@ -32,8 +31,5 @@ def shown(m: Timeline, found: Sequence[Finding], entries: Sequence[Object]) -> l
         return list(found)
     longest = max((one for _, one in every), key=lambda one: float(one["length_s"]))
     command = plot_command(m, longest["start"], longest["start"] + longest["length_s"])
-    records = tuple((m.sources[source].path, one["record"]) for source, one in every[:MOST_EVIDENCE])
-    return [
-        replace(one, evidence=records, command=command) if one.kind == "standstill" and one.text else one
-        for one in found
-    ]
+    records = [(m.sources[source].path, one["record"]) for source, one in every]
+    return resting_on(found, "standstill", records, command)

@@ -151,9 +151,6 @@ impl Path {
     fn train_rate(&self) -> Option<f64> {
         let of_host =
             |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
-        if self.changing_rates().is_some() {
-            return None;
-        }
         let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
         let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)

@@ -327,8 +327,8 @@ fn count_flags(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     }
 }
 
-/// Who asks for exact counts of marks sets three flags in its SYN; an end that has only one bit for them answers with ECE alone,
-/// or with none (RFC 9768 section 3.1.1).
+/// Who asks for exact counts of marks sets three flags in its SYN; an end that has them, too, answers with the mark of that SYN. Others
+/// answer with none, with ECE, with the bit of a nonce beside it, or with what they were sent (RFC 9768 section 3.1.2, table 2).
 #[cold]
 fn agree_on_marks(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     const EXACT: u16 = flags::AE | flags::CWR | flags::ECE;
@@ -336,7 +336,8 @@ fn agree_on_marks(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     if !segment.has(flags::ACK) {
         own.totals.counts_marks = asked == EXACT;
     } else if peer.totals.counts_marks {
-        let exact = asked & !flags::ECE != 0;
+        const MARKS: [u16; 4] = [flags::CWR, flags::CWR | flags::ECE, flags::AE, flags::AE | flags::CWR];
+        let exact = MARKS.contains(&asked);
         (own.totals.counts_marks, peer.totals.counts_marks) = (exact, exact);
     }
 }

@@ -32,6 +32,7 @@ fn marks_and_what_follows_them_are_counted() {
     assert_eq!(marks(ECE | CWR, ECE), [3, 5, 1]);
     // Who asks for exact counts gets one bit from an end that has no more.
     assert_eq!(marks(AE | ECE | CWR, ECE), [3, 5, 1]);
+    assert_eq!(marks(AE | ECE | CWR, AE | ECE), [3, 5, 1], "with the bit of a nonce");
 }
 
 /// The flags are digits of a number then.

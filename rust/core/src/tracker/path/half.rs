@@ -4,6 +4,7 @@
 //! to the first data that echoes its timestamp (RFC 7323), or to the ACK of what the receiver itself sent, its
 //! SYN or SYN+ACK at least. What an end waits before it answers is in both: the smallest is an upper bound.
 
+mod added;
 mod toward_sender;
 
 use super::clock::{Clock, Ticks};
@@ -15,6 +16,8 @@ use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 pub(super) type Times = Histogram<10>;
 /// Of the whole: what a queue adds is small beside a long path, and taken from the difference.
 pub(super) type Whole = Histogram<10, FINER>;
+
+pub(super) use added::Added;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -57,9 +60,8 @@ pub(super) struct Halves {
     pub clock: Clock,
     /// The clock of the receiver, by the ACKs: what they waited in a queue between it and this point.
     pub acks: Ticks,
-    /// Of the round trips of which both clocks tell, over the least, summed: all of it, what ACKs waited between the receiver and
-    /// this point, and what either ACKs waited behind that, or the sender itself.
-    pub(super) over_ns: [u64; 3],
+    /// What queues added to round trips.
+    pub(super) added: Added,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     pub far: Times,
@@ -88,7 +90,7 @@ impl Default for Halves {
             late_ns: i64::MAX,
             clock: Clock::default(),
             acks: Ticks::default(),
-            over_ns: [0; 3],
+            added: Added::default(),
             unqueued: Echoes::default(),
             unsure: 0,
             quick_ns: QUICK_NS.0,
@@ -120,7 +122,7 @@ impl Fields for Halves {
             late_ns,
             clock,
             acks,
-            over_ns,
+            added,
             unqueued,
             unsure,
             quick_ns,
@@ -132,9 +134,9 @@ impl Fields for Halves {
         walk.time(probe_ns);
         walk_over!(walk: clock, acks, unsure);
         if acks.tick_ns > 0 {
-            over_ns.walk(walk);
+            added.walk(walk);
         } else if W::READS {
-            *over_ns = [0; 3];
+            *added = Added::default();
         }
         let mut asked = *probe_ns >= 0 && *probe_from_ns >= 0;
         let [mut turning, mut looped, mut late] = [turn.1, *loop_min_ns, *late_ns].map(|ns| ns < i64::MAX);
@@ -278,20 +280,6 @@ impl Halves {
         self.queued_far_ns() + self.queued_near_ns()
     }
 
-    /// The part of what queues added to the round trip that ACKs waited between the receiver and this point; `None` where no
-    /// timestamps tell.
-    pub fn acks_share(&self) -> Option<f64> {
-        let [all_ns, acks_ns, _] = self.over_ns;
-        (all_ns > 0).then(|| (acks_ns as f64 / all_ns as f64).min(1.0))
-    }
-
-    /// The part of it that data waited; `None` where no timestamps tell.
-    pub fn data_share(&self) -> Option<f64> {
-        let [all_ns, others @ ..] = self.over_ns;
-        let others_ns = others.iter().map(|ns| *ns as f64).sum::<f64>();
-        (all_ns > 0).then(|| (1.0 - others_ns / all_ns as f64).max(0.0))
-    }
-
     #[inline(always)]
     fn queued_far_ns(&self) -> i64 {
         if self.far_ns >= 0 { self.far_ns - self.far_min_ns } else { 0 }
@@ -340,7 +328,7 @@ impl Halves {
     pub fn median_queued_ns(&self) -> Option<f64> {
         self.whole
             .quantile(0.5)
-            .map(|median_ns| (median_ns - self.base_ns() as f64) * self.data_share().unwrap_or(1.0))
+            .map(|median_ns| (median_ns - self.base_ns() as f64) * self.added.data_share().unwrap_or(1.0))
     }
 
     /// What hardly any round trip is longer than; `None` without a sample.
@@ -421,11 +409,7 @@ impl Halves {
             let near_ns = near.least_ns.saturating_add(near.data_ns).saturating_add(near.other_ns);
             self.whole.add(rtt_ns.saturating_add(near_ns));
             if let Some(waited_ns) = self.acks.waited_ns().filter(|_| near.known) {
-                let far_ns = rtt_ns - self.far_min_ns;
-                let [all_ns, acks_ns, other_ns] = &mut self.over_ns;
-                *all_ns = all_ns.wrapping_add((far_ns + near.data_ns + near.other_ns) as u64);
-                *acks_ns = acks_ns.wrapping_add(waited_ns.min(far_ns) as u64);
-                *other_ns = other_ns.wrapping_add(near.other_ns as u64);
+                self.added.add(rtt_ns - self.far_min_ns, waited_ns, (near.data_ns, near.other_ns));
             }
         }
     }

@@ -258,8 +258,8 @@ fn bottleneck(
         // What several bring together tells of all of the time, also of that in which this one waits for its timer.
         full_share: path.link.map(Link::full_share).or_else(|| limits.and_then(Limits::full_share)),
         standing_queue_ns: rtt.median_ns.zip(rtt.p95_ns).map(|(m, p)| (over(m), over(p))),
-        acks_share: path.halves.acks_share(),
-        data_share: path.halves.data_share(),
+        acks_share: path.halves.added.acks_share(),
+        data_share: path.halves.added.data_share(),
         base_ns,
         shared_with: path.shared,
         by_queue,

@@ -6,7 +6,7 @@ mod rate;
 
 pub(super) use full::{CARRIED, Delivered, LinkRates};
 
-use super::half::Halves;
+use super::half::{Added, Halves};
 use super::histogram::Histogram;
 use super::paces::Paces;
 use crate::tracker::fields::{Fields, Walk, walk_over};
@@ -43,8 +43,8 @@ pub(super) struct Trains {
     /// Time of the receiver's window and of the retransmission timer when it began, and how many round trips had been measured.
     held: Held,
     samples: u32,
-    /// What queues had added to round trips by then, and what of that ACKs had waited.
-    over_ns: [u64; 2],
+    /// What queues had added to round trips by then.
+    added: Added,
     /// The smaller of the windows that the receiver advertised at both of its ends (-1: unknown), and the largest of a train.
     window: i64,
     widest: i64,
@@ -83,7 +83,7 @@ impl Fields for Trains {
             silence_ns,
             held,
             samples,
-            over_ns,
+            added,
             window,
             widest,
             sack,
@@ -102,7 +102,7 @@ impl Fields for Trains {
             unqueued,
         } = self;
         walk.time(last_ns);
-        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, over_ns, window, widest, sack, arrived);
+        walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, added, window, widest, sack, arrived);
         // Without a duplicate ACK, they follow from what advanced.
         let follow = (*last_ns, *longest_ns, *arrived, 0);
         let mut alike = *sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow;
@@ -203,7 +203,7 @@ impl Trains {
 
     fn start(&mut self, t_ns: i64, window: i64, halves: &Halves, held: Held) {
         self.samples = halves.samples();
-        self.over_ns = [halves.over_ns[0], halves.over_ns[1]];
+        self.added = halves.added;
         (self.since_ns, self.last_ns, self.held) = (Some(t_ns), t_ns, held);
         (self.bytes, self.acks, self.longest_ns, self.silence_ns) = (0, 0, 0, 0);
         self.window = window;
@@ -239,8 +239,7 @@ impl Trains {
         let segment_ns = share(took_ns, unit, self.bytes.max(1));
         let paced = halves.crossing_ns().is_some_and(|crossing_ns| segment_ns / 2 > crossing_ns);
         // What ACKs that waited longer than their data are apart is the pace of their own link.
-        let [all_ns, acks_ns] = [0, 1].map(|at| halves.over_ns[at].saturating_sub(self.over_ns[at]));
-        let of_acks = acks_ns > all_ns / 2 && acks_ns / u64::from(self.acks.max(1)) > each_ns as u64 / 2;
+        let of_acks = halves.added.by_acks_since(&self.added, self.acks, each_ns);
         let even = !uneven && !small_window && !paced && !of_acks;
         // What the timer took is no time of the network.
         let timer_ns = (held.timer_ns - self.held.timer_ns).clamp(0, took_ns - window_ns);
@@ -431,7 +430,8 @@ mod tests {
             (0..2).for_each(|_| halves.acknowledged(0, 40 * MS, false, true));
             let mut trains = Trains { sack: true, ..Trains::default() };
             for number in 1..=60 {
-                halves.over_ns = [4 * MS as u64 * number as u64, acks_ns * number as u64, 0];
+                let (all_ns, acks_ns) = (4 * MS as u64 * number as u64, acks_ns * number as u64);
+                halves.added = Added { all_ns, acks_ns, other_ns: 0 };
                 trains.acknowledge(number * MS, (UNIT * number, -1), UNIT, &halves, Held::default());
             }
             assert_eq!(trains.even_ns > 0, even);

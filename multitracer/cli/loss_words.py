@@ -159,6 +159,8 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(f"{count(number, 'segment')} between both captures" if number else "")
     else:
         parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
+        if any(parts) and bounds.in_flight:
+            parts.append(f"besides {bounds.in_flight:,} in flight at its end")
     return ", ".join(part for part in parts if part)
 
 

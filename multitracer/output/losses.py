@@ -25,20 +25,24 @@ class LossBounds:
     downstream : int
         At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
-        does so; what is not acknowledged at the end may be lost too. If every retransmission was needless,
-        only that: what became of the needless copies matters to nobody.
+        does so. If every retransmission was needless, none of these: what became of the needless copies
+        matters to nobody. Of a transfer that broke off, what was never acknowledged may be lost, too.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
     divided : bool
         Whether super-segments were captured: where each was divided does not show, so that `sent` may be
         off by some.
+    in_flight : int
+        Of `sent`, those not acknowledged when a capture ends that shows no sign that the transfer broke off
+        (``unfinished``): their ACKs would have come later, and nothing is known of them.
     """
 
     upstream: int
     downstream: int
     sent: int
     divided: bool = False
+    in_flight: int = 0
 
 
 def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
@@ -82,8 +86,9 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     merged = (entry.get("losses") or {}).get("merged") or 0
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
-    behind += open_segments
-    return LossBounds(upstream, min(behind, data), data + upstream, divided)
+    in_flight = 0 if entry.get("unfinished") else min(open_segments, data)
+    behind += open_segments - in_flight
+    return LossBounds(upstream, min(behind, data), data + upstream, divided, in_flight)
 
 
 def syns_again(entry: Mapping[str, Any]) -> int:

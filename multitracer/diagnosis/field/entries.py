@@ -103,6 +103,7 @@ def flow(
         link_known="constant_sum" in (bottleneck.get("evidence") or ()),
         guessed=(entry.get("observation") or {}).get("grade") == "guess",
         most_downstream=bounds.downstream,
+        in_flight=bounds.in_flight,
         wire_segments=bounds.sent,
         divided=bounds.divided,
         needless=entry.get("needless_retransmissions") or 0,

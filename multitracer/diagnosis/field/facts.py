@@ -140,6 +140,8 @@ class Flow:
         Whether the observation point is a guess: nothing follows from it then.
     most_downstream : int
         Upper bound of what was lost behind the capture (`multitracer.output.losses`).
+    in_flight : int
+        Segments not acknowledged when the capture ends: nothing is known of them.
     wire_segments : int
         Data segments on the wire, with those known to be lost before the capture.
     divided : bool
@@ -265,6 +267,7 @@ class Flow:
     complete: bool = True
     guessed: bool = False
     most_downstream: int = 0
+    in_flight: int = 0
     wire_segments: int = 0
     divided: bool = False
     needless: int = 0

@@ -42,7 +42,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
             f"{count(again, 'segment')} {were(again)} retransmitted" if again else "nothing was retransmitted"
         )
     lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
-    of = f"of {'about ' if any(flow.divided for flow in flows) else ''}{sent:,}"
+    of = f"of {'about ' if any(flow.divided for flow in flows) else ''}{sent:,}{_in_flight(flows)}"
     needless = _needless(flows, again)
     if not lost:
         return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
@@ -79,10 +79,21 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
         return f"no loss seen but at least {count(refused, 'segment')} that the IP identifications leave out"
     sure = all(
         flow.certain_lost == 0
-        or (flow.point == "snd" and not flow.guessed and flow.complete and not flow.most_downstream)
+        or (flow.point == "snd" and not flow.guessed and flow.complete and _all_acknowledged(flow))
         for flow in flows
     )
     return "no loss" if sure else "no loss seen"
+
+
+def _in_flight(flows: tuple[Flow, ...]) -> str:
+    """``; 40 others were in flight when the capture ended``: nothing is known of them."""
+    number = sum(flow.in_flight for flow in flows)
+    others = f"{number:,} other{'s' if number > 1 else ''}"
+    return f"; {others} {were(number)} in flight when the capture ended" if number else ""
+
+
+def _all_acknowledged(flow: Flow) -> bool:
+    return not flow.most_downstream and not flow.in_flight
 
 
 def _needless(flows: tuple[Flow, ...], again: int) -> str:

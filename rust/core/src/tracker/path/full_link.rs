@@ -152,7 +152,8 @@ impl Path {
         let of_host =
             |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
         let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
-        let kept = || steady::is_kept(&self.series, rate, self.segment(), !self.gaps.lost());
+        let base_ns = self.halves.base_ns();
+        let kept = || steady::is_kept(&self.series, rate, self.segment(), base_ns, !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
     }
 

@@ -39,6 +39,8 @@ const BENT: f64 = 2.5;
 const STALLED: usize = 5;
 /// Of the bins of a link that is empty at times, one in so many is of its rate.
 const FASTEST: usize = 3;
+/// A sender that paces its slow start keeps a rate for one round trip, and a congestion window that has just left it for little more.
+const ROUNDS: f64 = 3.0;
 /// Part of its rate that a link brings at least while it is full.
 const FULL: f64 = 0.85;
 
@@ -178,20 +180,48 @@ fn is_straight(run: &[u64], packet: f64) -> bool {
     near as f64 >= NEARLY * run.len() as f64 && !grows(run, FASTER)
 }
 
-/// Whether a rate at which data came looks like a link's over time: what came at about that rate did not come ever faster, and,
-/// where no loss nor pause gathered data (`smooth`), nothing came much faster.
-pub(super) fn is_kept(series: &Series, bytes_per_s: f64, packet: f64, smooth: bool) -> bool {
+/// Whether a rate at which data came looks like a link's over time: it lasted for more round trips of `base_ns` than any sender that
+/// paces its slow start keeps one, what came at about that rate did not come ever faster, and, where no loss nor pause gathered
+/// data (`smooth`), nothing came much faster.
+pub(super) fn is_kept(
+    series: &Series,
+    bytes_per_s: f64,
+    packet: f64,
+    base_ns: i64,
+    smooth: bool,
+) -> bool {
+    if lasted_ns(series, bytes_per_s, packet) < ROUNDS * base_ns as f64 {
+        return false;
+    }
     if series.bins.len() < FEW + 2 {
         return true;
     }
     if smooth && exceeded(series, bytes_per_s as u64, packet) {
         return false;
     }
-    let rate = bytes_per_s * series.width_ns() / 1e9;
-    let arrived = series.whole(|bin| bin.bytes);
-    let near: Vec<u64> =
-        arrived.into_iter().filter(|&bytes| (bytes as f64 / rate - 1.0).abs() <= trains::ALIKE).collect();
+    let near = near(series, bytes_per_s);
     near.len() < FEW || !grows(&near, FASTER)
+}
+
+/// Bytes of the bins throughout which data arrived at about that rate.
+fn near(series: &Series, bytes_per_s: f64) -> Vec<u64> {
+    let rate = bytes_per_s * series.width_ns() / 1e9;
+    let mut near = series.whole(|bin| bin.bytes);
+    near.retain(|&bytes| (bytes as f64 / rate - 1.0).abs() <= trains::ALIKE);
+    near
+}
+
+/// How long data arrived at about that rate, by bins in which a packet more or less is no change; all of the time if that is too
+/// short for such.
+fn lasted_ns(series: &Series, bytes_per_s: f64, packet: f64) -> f64 {
+    let mut wide = Cow::Borrowed(series);
+    while bytes_per_s * wide.width_ns() / 1e9 < PACKETS * packet && wide.bins.len() > 2 {
+        wide.to_mut().widen();
+    }
+    if wide.bins.len() <= 4 {
+        return series.span_ns() as f64;
+    }
+    near(&wide, bytes_per_s).len() as f64 * wide.width_ns()
 }
 
 /// Whether the last third is more than the first, by more than that.

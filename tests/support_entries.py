@@ -48,6 +48,7 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
         "max_window_bytes": 65_535,
         "handshake": True,
         "sack": True,
+        "window_scaling": "agreed",
         "closed": "fin",
         "limits": {**limits, **facts.pop("parts", {}), "seconds": seconds, "method": "inferred"},
         "observation": {"point": point, "grade": "certain", "evidence": {}},

@@ -21,6 +21,7 @@ from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.output.costs import cost_words, is_said, tag
 from multitracer.output.digest import LIMITS, digest
+from multitracer.output.losses import loss_bounds
 
 Object = dict[str, Any]
 
@@ -382,7 +383,14 @@ def test_what_was_lost_is_said_once() -> None:
             "at most 3.5% of the segments were lost (35 of 1,000); at least 5 of 40 retransmissions were "
             "needless",
         ),
-        (40, 0, 14_480, "at most 5.0% of the segments were lost (50 of 1,000)"),
+        (
+            40,
+            0,
+            14_480,
+            "at most 4.0% of the segments were lost (40 of 1,000; 10 others were in flight when the capture "
+            "ended)",
+        ),
+        (0, 0, 14_480, "no loss seen"),
     ],
 )
 def test_a_capture_at_the_sender_bounds_the_losses(
@@ -395,6 +403,14 @@ def test_a_capture_at_the_sender_bounds_the_losses(
     )  # fmt: skip
     one["bytes"]["acked"] -= unacked
     assert sentences([one])[0].text.endswith(f"; {said}")
+
+
+def test_what_a_broken_transfer_left_unacknowledged_may_be_lost() -> None:
+    one = entry(**FULL, point="snd", again={"fast": 40}, mss=1460, timestamps=True)
+    one["bytes"]["acked"] -= 14_480
+    assert (loss_bounds(one).downstream, loss_bounds(one).in_flight) == (40, 10)
+    one["unfinished"] = {"timeouts": 6}
+    assert (loss_bounds(one).downstream, loss_bounds(one).in_flight) == (50, 0)
 
 
 def test_a_capture_that_is_not_at_the_sender_proves_no_absence_of_losses() -> None:
@@ -950,6 +966,22 @@ def test_most_of_the_time_between_requests_may_be_the_path_s() -> None:
 def test_a_small_window_says_what_it_allows() -> None:
     (said, *_) = sentences([entry(0, unique=6_240_000, **SMALL_WINDOW)])
     assert "(at most 65,535 bytes in each RTT of 210 ms)" in said.text
+
+
+@pytest.mark.parametrize(
+    ("scaling", "largest", "words"),
+    [
+        ("refused", 65_535, ": more needs window scaling, which the SYN+ACK did not accept)"),
+        ("not_offered", 64_240, ": more needs window scaling, which the SYN did not offer when it passed"),
+        ("agreed", 65_535, "210 ms)"),
+        (None, 65_535, "210 ms)"),
+        ("refused", 30_000, "210 ms)"),
+    ],
+)
+def test_a_window_that_is_not_scaled_is_said(scaling: str | None, largest: int, words: str) -> None:
+    facts = {"max_window_bytes": largest, "unique": largest * 20_000 // 210, "window_scaling": scaling}
+    (said, *_) = sentences([entry(0, **SMALL_WINDOW | facts)])
+    assert words in said.text, said.text
 
 
 def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.model.analysis import Analyzer, BatchColumn, Result
+from multitracer.model.packet_size import LARGEST_UNSCALED
 from multitracer.model.quantities import duration, rate
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _DIRECTIONS = ("forward", "reverse")
 _OPTIONS = ("mss", "window_scale", "sack_permitted", "timestamps")
-_LARGEST_UNSCALED = 65_535
 _DEFAULT_MSS = {4: 536, 6: 1220}
 _LISTED = 1_000
 """Connections of a summarised capture that are described: there may be hundreds of thousands."""
@@ -126,7 +126,7 @@ def _judged(connection: Connection, summary: Mapping[str, Any], entry: Entry) ->
     if in_use["window_scaling"] is False:
         without = [name for name in _DIRECTIONS if offered[name]["window_scale"] is None]
         at_most = (
-            f", {rate(_LARGEST_UNSCALED * 8e9 / rtt['min_ns'])} at the min RTT of "
+            f", {rate(LARGEST_UNSCALED * 8e9 / rtt['min_ns'])} at the min RTT of "
             f"{duration(rtt['min_ns'] / 1e9)}"
             if rtt and rtt["min_ns"] > 0
             else ""

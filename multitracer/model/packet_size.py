@@ -1,4 +1,4 @@
-"""The size of an IP packet of most networks, and of what is in it beside data."""
+"""The size of an IP packet of most networks, of what is in it beside data, and of what its fields allow."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ TIMESTAMPS_BYTES = 12
 
 HEADERS_BYTES = 40 + TIMESTAMPS_BYTES
 """The headers of IPv4 and of TCP with timestamps."""
+
+LARGEST_UNSCALED = 65_535
+"""The largest window without scaling (RFC 7323 section 2.2)."""
 
 LEAST_HEADERS_BYTES = HEADERS_BYTES - TIMESTAMPS_BYTES
 """The same without timestamps."""

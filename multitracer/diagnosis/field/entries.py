@@ -128,6 +128,7 @@ def flow(
         silences_s=tuple(one["silence_s"] for one in stalls),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
+        window_scaling=entry.get("window_scaling"),
         timestamps=entry.get("timestamps") is not False,
         syn_timeouts=entry.get("syn_timeouts") or 0,
         syns_again=syns_again(entry),

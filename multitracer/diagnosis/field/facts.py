@@ -173,6 +173,8 @@ class Flow:
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
         Segments that came back.
+    window_scaling : str or None
+        ``agreed``, ``not_offered`` or ``refused``; None where that was not captured.
     without_sack : bool
         Whether the handshake shows that SACK is not in use.
     timestamps : bool
@@ -285,6 +287,7 @@ class Flow:
     behind_s: float = 0.0
     acks_lost: int | None = None
     acks: int = 0
+    window_scaling: str | None = None
     without_sack: bool = False
     timestamps: bool = True
     unacked_timeouts: int = 0

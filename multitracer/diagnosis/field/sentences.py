@@ -34,6 +34,7 @@ from multitracer.diagnosis.field.receivers import (
     window_used,
 )
 from multitracer.diagnosis.field.turns import turn_words, turns_of_path
+from multitracer.model.packet_size import LARGEST_UNSCALED, PACKET_BYTES
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
 
@@ -129,7 +130,7 @@ def _receiver(group: Group) -> str:
     if all(_grew(flow, kept_by) for flow in flows):
         most = f"while it grew to {window:,} bytes"
     if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
-        most += f" in each RTT of {from_ms(rtt_ms)}"
+        most += f" in each RTT of {from_ms(rtt_ms)}{_unscaled(flows[0])}"
     # It was full for less: that a sender waits for some more segments of room is inferred.
     # Where ACKs waited until the application had read, the RTT has these waits in it.
     either = kept_by == SMALL and any(acked_when_read(flow) for flow in flows)
@@ -148,6 +149,19 @@ def _receiver(group: Group) -> str:
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it took {rate(flows[0].goodput_bps)}"
     return said
+
+
+def _unscaled(flow: Flow) -> str:
+    """Why the window is no larger, if that is the handshake's doing (RFC 7323 section 2.2)."""
+    largest = LARGEST_UNSCALED - PACKET_BYTES < flow.max_window_bytes <= LARGEST_UNSCALED
+    reason = _UNSCALED.get(flow.window_scaling or "") if largest else None
+    return f": more needs window scaling, which {reason}" if reason else ""
+
+
+_UNSCALED = {
+    "not_offered": "the SYN did not offer when it passed this capture",
+    "refused": "the SYN+ACK did not accept",
+}
 
 
 def _grew(flow: Flow, kept_by: str | None) -> bool:

@@ -4,6 +4,24 @@ use crate::tracker::{
     CAUSES, Cause, Connection, Grade, NAMED, Observation, Point, Sender, Timeout, Verdict, Vote,
 };
 
+/// What the SYNs of a connection say of window scaling (RFC 7323 section 2.2): `agreed`, `not_offered` by the SYN, `refused` by the
+/// SYN+ACK; `None` where one of them, or its options, was not captured.
+pub fn window_scaling(connection: &Connection) -> Option<&'static str> {
+    if !connection.handshake() {
+        return None;
+    }
+    let [(opening, offered), (answering, answered)] = [0, 1].map(|direction| {
+        let (mss, scale, _, _) = connection.senders_at(direction).options();
+        (mss.is_some() || scale.is_some(), scale.is_some())
+    });
+    match (offered, answered) {
+        (true, true) => Some("agreed"),
+        (false, _) if opening => Some("not_offered"),
+        (true, false) if answering => Some("refused"),
+        _ => None,
+    }
+}
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {

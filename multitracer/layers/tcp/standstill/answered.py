@@ -25,6 +25,7 @@ _MANY = 4
 """An ACK of so many segments and more is one of several that were due, or of all that came at once."""
 _COUNTS = 0.5
 """Identifications of ACKs count if so many steps behind a silence are of one."""
+_COPY = ("record", "t_ns", "seq")
 NO_ANSWER = 0x03
 """FIN and SYN: what has one was not sent to answer data."""
 
@@ -54,13 +55,33 @@ class Answered:
         self._ends = np.maximum.accumulate(data["seq"] + data["length"])
         # A receiver answers two full segments at once (RFC 5681, section 4.2): it waits for no more.
         self._unit = min(int(data["length"].max()), FULL_BYTES)
-        self._again = _retransmissions(data, self._ends, needless)
         self._ack_ns, self._ack, self._echo = acks["t_ns"], acks["ack"], acks["ts_ecr"]
         self.acked = np.maximum.accumulate(self._ack)
+        self._again = _retransmissions(data, self._ends, self._unanswered(data, needless))
         self._sacked, self._blocks = acks["sack_high"], acks["sack_count"]
         self._reported = np.maximum.accumulate(self._sacked)
         self._bare = (acks["length"] == 0) & (acks["flags"] & NO_ANSWER == 0)
         self._window, self._ids = acks["window"], acks["ip_id"]
+
+    def _unanswered(self, data: Table, needless: Sequence[int]) -> list[int]:
+        """Of `needless` copies, those that no ACK of their data can answer.
+
+        Where every ACK of the data before was lost, the first that comes answers the copy. Where these only
+        came late, the copy is answered in its turn, by an ACK that repeats the one before (RFC 5681, 4.2).
+        """
+        found = []
+        copies = data.where(among(data["record"], np.asarray(needless, dtype=np.int64)))
+        for record, sent_ns, seq in zip(*(copies[name].tolist() for name in _COPY), strict=True):
+            first = int(self.acked.searchsorted(seq, side="right"))
+            if first == len(self.acked) or int(self._ack_ns[first]) < sent_ns + self._base_ns:
+                found.append(record)
+                continue
+            end_ns = int(self._ack_ns[first]) + self._base_ns
+            last = int(self._ack_ns.searchsorted(end_ns, side="right"))
+            following = slice(first + 1, last)
+            if bool((self._ack[following] <= self.acked[first : last - 1]).any()):
+                found.append(record)
+        return found
 
     def first_sent_ns(self, byte: Times) -> Times:
         """When bytes were sent first; the end of all times for those that were not."""

@@ -7,7 +7,7 @@ use super::number::{push_int, push_rounded};
 use super::path::push_path;
 use crate::summary::{
     Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused, reset_by,
-    retransmissions, syn_timeouts, unacked_timeouts,
+    retransmissions, syn_timeouts, unacked_timeouts, window_scaling,
 };
 use crate::tracker::{
     ArrivalVerdict, CAUSES, Cause, Closures, Connection, ConnectionStore, Endpoint, Sender, Waits,
@@ -94,15 +94,10 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"handshake\": ");
     push_flag(out, connection.handshake());
     out.push_str(",\n      \"closed\": ");
-    out.push('"');
-    out.push_str(Closed::of(connection).name());
-    out.push_str("\",\n      \"reset_by\": ");
+    push_word(out, Closed::of(connection).name());
+    out.push_str(",\n      \"reset_by\": ");
     match reset_by(connection, direction) {
-        Some(who) => {
-            out.push('"');
-            out.push_str(who);
-            out.push('"');
-        }
+        Some(who) => push_word(out, who),
         None => out.push_str("null"),
     }
     out.push_str(",\n      \"packets\": {\n        \"sent\": ");
@@ -168,6 +163,11 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_flag(out, sack && other_sack);
     out.push_str(",\n      \"timestamps\": ");
     push_flag(out, timestamps && other_timestamps);
+    out.push_str(",\n      \"window_scaling\": ");
+    match window_scaling(connection) {
+        Some(word) => push_word(out, word),
+        None => out.push_str("null"),
+    }
     out.push_str(",\n      \"max_flight_bytes\": ");
     push_int(out, sent.max_flight);
     out.push_str(",\n      \"max_window_bytes\": ");
@@ -298,6 +298,13 @@ fn push_records(out: &mut String, records: &[u64], begin: &str, end: &str) {
 }
 
 /// What shows that it broke off.
+/// A word that needs no escapes, quoted.
+fn push_word(out: &mut String, word: &str) {
+    out.push('"');
+    out.push_str(word);
+    out.push('"');
+}
+
 fn push_unfinished(out: &mut String, connection: &Connection, direction: usize, context: &EntryContext) {
     out.push_str(",\n      \"unfinished\": ");
     let Some(found) = Unfinished::of(connection, direction) else { return out.push_str("null") };

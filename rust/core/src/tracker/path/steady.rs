@@ -183,13 +183,7 @@ fn is_straight(run: &[u64], packet: f64) -> bool {
 /// Whether a rate at which data came looks like a link's over time: it lasted for more round trips of `base_ns` than any sender that
 /// paces its slow start keeps one, what came at about that rate did not come ever faster, and, where no loss nor pause gathered
 /// data (`smooth`), nothing came much faster.
-pub(super) fn is_kept(
-    series: &Series,
-    bytes_per_s: f64,
-    packet: f64,
-    base_ns: i64,
-    smooth: bool,
-) -> bool {
+pub(super) fn is_kept(series: &Series, bytes_per_s: f64, packet: f64, base_ns: i64, smooth: bool) -> bool {
     if lasted_ns(series, bytes_per_s, packet) < ROUNDS * base_ns as f64 {
         return false;
     }

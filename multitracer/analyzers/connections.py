@@ -335,7 +335,7 @@ def endpoint(address: str, port: int) -> str:
 
 
 def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int | None]:
-    """Before the capture and behind it; behind the receiver's own there is no path to lose anything."""
+    """Before the capture and behind it: behind the receiver's own, what its host discarded."""
     found = {
         **direction["losses"],
         "acks": direction.get("acks_lost"),
@@ -344,7 +344,7 @@ def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None)
         "merged": direction.get("merged", 0),
     }
     if observation and observation["point"] == "rcv" and observation["grade"] != "guess":
-        found["downstream"] = 0
+        found["downstream"] = direction.get("passed_over", 0)
     return found
 
 

@@ -82,7 +82,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
     known_to = {one.index: one.summaries[first] for one in m.connections if first in one.summaries}
     for entry in entries:
-        # At least so many, by one capture; behind the receiver's own nothing is lost.
+        # At least so many, by one capture; no path is behind the receiver's own.
         summary = known_to.get(entry["conn"], {}).get(entry["direction"], {})
         entry["upstream"] = (summary.get("losses") or {}).get("upstream")
         entry["downstream"] = 0

@@ -158,7 +158,13 @@ def losses(connection: Object, both: Object | None = None) -> str:
         number = both["data_lost"]
         parts.append(f"{count(number, 'segment')} between both captures" if number else "")
     else:
-        parts.append(f"at most {downstream:,} downstream of this capture" if downstream else "")
+        at_receiver = facts is not None and facts.discarded > 0
+        behind = (
+            f"at least {downstream:,} discarded by the receiver's host"
+            if at_receiver
+            else f"at most {downstream:,} downstream of this capture"
+        )
+        parts.append(behind if downstream else "")
         if any(parts) and bounds.in_flight:
             parts.append(f"besides {bounds.in_flight:,} in flight at its end")
     return ", ".join(part for part in parts if part)

@@ -26,7 +26,7 @@ class LossBounds:
         At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
         does so. If every retransmission was needless, none of these: what became of the needless copies
-        matters to nobody. Of a transfer that broke off, what was never acknowledged may be lost, too.
+        matters to nobody. At the receiver's own capture, at least those that its host discarded. Of a transfer that broke off, what was never acknowledged may be lost, too.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
@@ -75,7 +75,8 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     point = (entry.get("observation") or entry).get("point")
     grade = (entry.get("observation") or {}).get("grade")
     if point == "rcv" and grade != "guess":
-        return LossBounds(upstream, 0, data + upstream, divided)
+        discarded = (entry.get("losses") or {}).get("downstream") or 0
+        return LossBounds(upstream, discarded, data + upstream, divided)
     passed_again = max(again["total"] - again.get("inferred", 0) - syns_again(entry), 0)
     needless, reported = (
         entry.get(name) or 0 for name in ("needless_retransmissions", "duplicates_reported")

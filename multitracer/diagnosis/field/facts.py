@@ -474,8 +474,17 @@ class Flow:
         needless = (
             self.timeouts > 0 and self.spurious == self.timeouts and not (self.fast or self.tail_loss_probe)
         )
-        corrupted = 0 if self.point == "snd" else self.corrupted
-        return (self.upstream or 0) + (0 if needless else self.downstream or 0) + corrupted
+        return self.least_before + (0 if needless else self.downstream or 0)
+
+    @property
+    def least_before(self) -> int:
+        """Segments lost before the capture, at least, or damaged: then no other copy had come by either."""
+        return max(self.upstream or 0, 0 if self.point == "snd" else self.corrupted)
+
+    @property
+    def discarded(self) -> int:
+        """Segments that the receiver's host discarded after they had passed the capture there."""
+        return self.most_downstream if self.point == "rcv" and not self.guessed else 0
 
     @property
     def sent(self) -> int:

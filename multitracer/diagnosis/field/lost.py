@@ -48,8 +48,9 @@ def losses(flows: tuple[Flow, ...]) -> str:
         return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
     if all(flow.certain_lost is not None for flow in flows):
         return f"{percent(lost / sent)} of the segments were lost ({lost:,} {of}){needless}"
-    least = sum((flow.upstream or 0) + (0 if flow.point == "snd" else flow.corrupted) for flow in flows)
-    most = sum(flow.most_downstream for flow in flows)
+    discarded = sum(flow.discarded for flow in flows)
+    least = sum(flow.least_before for flow in flows) + discarded
+    most = sum(flow.most_downstream for flow in flows) - discarded
     vague = says_little(sum(flow.needless for flow in flows), again)
     if not all(flow.complete for flow in flows) or (vague and not least):
         if not again:
@@ -62,7 +63,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
         return f"at most {percent_at_most(most / sent)} of the segments were lost {which}{needless}"
     said = f"at least {percent_at_least(least / sent)} of the segments were lost"
     if not most:
-        return f"{said} ({least:,} {of}){needless}"
+        return f"{said} ({least:,} {of}){_discarded(discarded, least)}{needless}"
     if vague:
         return f"{said} before this capture ({least:,} {of}), an unknown number after it{needless}"
     return f"{said} before this capture ({least:,} {of}), at most {most:,} after it{needless}"
@@ -83,6 +84,16 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
         for flow in flows
     )
     return "no loss" if sure else "no loss seen"
+
+
+def _discarded(number: int, lost: int) -> str:
+    """``; the receiver's host discarded 3 of these``: they had passed the capture there."""
+    if not number:
+        return ""
+    which, they = ("it", "it") if number == lost == 1 else ("them", "they")
+    if number < lost:
+        which = f"{number:,} of these"
+    return f"; the receiver's host discarded {which} after {they} had passed this capture"
 
 
 def _in_flight(flows: tuple[Flow, ...]) -> str:

@@ -79,8 +79,8 @@ pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
 /// Upstream they are those that were retransmitted, and by the identifications left out also retransmissions that were lost
 /// in their turn. At the sender a run of these is at least one attempt that its own queue refused before TCP had counted it
 /// as sent: of a segment that was to be divided it takes several numbers, and more when it is tried again. Nothing is
-/// lost downstream of a capture at the receiver: what arrived there twice was retransmitted needlessly, or because its
-/// ACK was late or lost.
+/// lost downstream of a capture at the receiver but what its host discards, and waits for though it has acknowledged what came
+/// later: else what arrived there twice was retransmitted needlessly, or because its ACK was late or lost.
 pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     let sender = connection.senders_at(direction);
     let counts = sender.arrival_counts();
@@ -97,7 +97,7 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     } else {
         0
     };
-    [proven.max(counts.upstream), if known(Point::Receiver) { 0 } else { counts.downstream }]
+    [proven.max(counts.upstream), if known(Point::Receiver) { counts.passed_over } else { counts.downstream }]
 }
 
 /// Retransmissions of one direction that never passed, lost in their turn before this point; 0 where nothing shows any.
@@ -133,7 +133,7 @@ pub fn possible(connection: &Connection, direction: usize) -> u64 {
 
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.
 ///
-/// At the receiver's own capture these are all of which two copies came by. Elsewhere those whose original came by behind its
+/// At the receiver's own capture these are all of which two copies came by, but what its host had discarded. Elsewhere those whose original came by behind its
 /// retransmission, where at most one in [`FEW_LOST`] was lost behind this point; and the receiver says so: by SACK, by
 /// DSACK (RFC 2883; not where the network duplicates packets, RFC 3708 section 3), by an ACK sooner than the second copy
 /// can have been answered, or with a timestamp older than that of the second copy (RFC 3522).
@@ -148,7 +148,7 @@ pub fn needless(connection: &Connection, direction: usize) -> u64 {
     if counts.doubled > found {
         let seen = Observation::of(connection, direction);
         if seen.point == Some(Point::Receiver) && seen.grade >= Grade::Likely {
-            found = counts.doubled;
+            found = counts.doubled - counts.passed_over;
         }
     }
     // Of what a spurious timeout sent again an earlier copy had arrived, and so it had where all of its ACKs were lost.

@@ -234,6 +234,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "refused"), refused(connection, direction))?;
     d.set_item(intern!(py, "possible"), possible(connection, direction))?;
     d.set_item(intern!(py, "merged"), sender.merged())?;
+    d.set_item(intern!(py, "passed_over"), seen.passed_over)?;
     d.set_item(intern!(py, "timeouts"), timeout_counts(py, &connection.timeout_verdicts(direction))?)?;
     d.set_item(intern!(py, "recovery"), recovery_to_python(py, sender)?)?;
     d.set_item(intern!(py, "probe_segments"), totals.probe_segments)?;

@@ -162,6 +162,7 @@ impl Sender {
         let end = seq + i64::from(segment.length);
         let arrived = end <= self.snd_una || self.sacked.overlap(seq, end) == end - seq;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
+        let passed_over = self.is_passed_over(seq);
         let books = self.books.get_or_insert_default();
         books.counts.doubled += segments;
         if arrived {
@@ -170,9 +171,17 @@ impl Sender {
             return;
         }
         books.counts.downstream += segments;
+        books.counts.passed_over += if passed_over { segments } else { 0 };
         books.behind.supposed = 0;
         let last = segments;
         books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last, known: 0 });
+    }
+
+    /// Whether the receiver waits for these bytes alone, and has selectively acknowledged what came by later than their first copy.
+    fn is_passed_over(&self, seq: i64) -> bool {
+        let first_ns = |seq: i64| self.outstanding.at(seq).map(|sent| sent.first_ns);
+        let newest = self.sacked.highest().map(|end| end - 1);
+        seq == self.snd_una && newest.and_then(first_ns) > Some(first_ns(seq).unwrap_or(i64::MAX))
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.

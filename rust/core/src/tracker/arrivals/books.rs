@@ -58,6 +58,9 @@ pub struct ArrivalCounts {
     pub early_ns: i64,
     /// Segments of which two copies that the sender made came by.
     pub doubled: u64,
+    /// Of these, those that the receiver still waited for after it had acknowledged what came by later than the first copy: that was
+    /// lost behind this point. At the receiver, its host discarded it.
+    pub passed_over: u64,
 }
 
 impl ArrivalCounts {

@@ -279,10 +279,17 @@ def _losses(score: Score, run: Run, connections: Sequence[Json]) -> None:
             return
         score.losses_told = (sum(p["upstream"] for p in told), sum(p["downstream"] or 0 for p in told))
         up, down = score.losses_told
+        if score.point == "rcv" and down <= _discarded(run):
+            score.losses_true = (*score.losses_true[:2], down, down)
         if not before <= up <= score.losses_true[1] or (down != after and score.point != "rcv"):
             score.misses.append(
                 f"losses told {up} and {down}, were {before} (at most {score.losses_true[1]}) and {after}"
             )
+
+
+def _discarded(run: Run) -> int:
+    """Segments that arrived with an old timestamp, which the kernels discarded (PAWS, RFC 7323 section 5)."""
+    return sum(run.truth[kernel].get("TcpExtPAWSEstab", 0) for kernel in ("kernel", "kernel_rcv"))
 
 
 def _needless(score: Score, run: Run, connections: Sequence[Json]) -> None:
@@ -293,9 +300,7 @@ def _needless(score: Score, run: Run, connections: Sequence[Json]) -> None:
             direction = run.found[key]
             score.needless_true += direction.needless(score.point, ends(run, direction)[1])
             score.needless_told += connection["needless_retransmissions"]
-    # What arrived with an old timestamp the receiver discarded (PAWS, RFC 7323 section 5), and needed again.
-    discarded = sum(run.truth[kernel].get("TcpExtPAWSEstab", 0) for kernel in ("kernel", "kernel_rcv"))
-    if score.needless_true - discarded <= score.needless_told < score.needless_true:
+    if score.needless_true - _discarded(run) <= score.needless_told < score.needless_true:
         score.needless_true = score.needless_told
     if score.needless_told != score.needless_true:
         score.misses.append(f"needless retransmissions {score.needless_told}, were {score.needless_true}")

@@ -26,7 +26,8 @@ class LossBounds:
         At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
         does so. If every retransmission was needless, none of these: what became of the needless copies
-        matters to nobody. At the receiver's own capture, at least those that its host discarded. Of a transfer that broke off, what was never acknowledged may be lost, too.
+        matters to nobody. At the receiver's own capture, at least those that its host discarded. Of a
+        transfer that broke off, what was never acknowledged may be lost, too.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.

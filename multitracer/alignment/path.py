@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from multitracer.alignment.translated import Split
 
 FEW_MATCHES = 3
+_ASKED = 100
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
 
 
@@ -296,7 +297,7 @@ def _point(state: AlignmentState, source: int, place: int, path: list[int]) -> s
     if ends[0] != ends[1]:
         details["point_by"] = "addresses of the recorded interface (measurement.toml)"
         return "snd" if ends[state.merged[conn].data_dir] else "rcv"
-    seen = _observed(state, source, conn)
+    seen = _observed_by_any(state, source, conn)
     if seen is not None:
         details["point_by"], details["point_evidence"] = f"{seen['grade']}, by all evidence", seen["evidence"]
         point: str | None = seen["point"]
@@ -315,6 +316,30 @@ def _own_names(state: AlignmentState, source: int, conn: int) -> tuple[connectio
         return state.merged[conn].endpoints
     names = connections.endpoints_of(state.traces[source].connections[member.conn])
     return names[::-1] if member.flipped else names
+
+
+def _observed_by_any(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:
+    """The same by all connections of its hosts: one place has them all. Others count if they are no guess."""
+    seen = _observed(state, source, conn)
+    if seen is not None and seen["grade"] != "guess":
+        return seen
+    hosts = {address for address, _ in state.merged[conn].endpoints}
+    others = [
+        one
+        for one, merged in enumerate(state.merged)
+        if one != conn
+        and merged.member(source) is not None
+        and {host for host, _ in merged.endpoints} == hosts
+    ]
+    direction = state.merged[conn].endpoints[state.merged[conn].data_dir][0]
+    for one in sorted(others, key=lambda one: -sum(state.merged[one].data_bytes))[:_ASKED]:
+        merged = state.merged[one]
+        if merged.endpoints[merged.data_dir][0] != direction:
+            continue
+        found = _observed(state, source, one)
+        if found is not None and found["grade"] != "guess":
+            return found
+    return seen
 
 
 def _observed(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ class Split(NamedTuple):
     def words(self) -> str:
         """For `source.details`."""
         return (
-            f"RTT split: data to its ACK {self.data_to_ack_ns / 1e6:.3f} ms, "
+            f"guess, by the split of the RTT: data to its ACK {self.data_to_ack_ns / 1e6:.3f} ms, "
             f"ACK to new data {self.ack_to_data_ns / 1e6:.3f} ms"
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from multitracer.cli.words import Object, count
 from multitracer.diagnosis.field.entries import flow
+from multitracer.diagnosis.field.phrases import percent_at_most
 from multitracer.model.quantities import RETRANSMISSION_WORDS
 from multitracer.output.losses import (
     loss_bounds,
@@ -209,15 +210,34 @@ def arrivals(connection: Object) -> str:
     return ", ".join(parts)
 
 
-def duplicated(contract: Object, *, logged: bool) -> str:
-    """Whose duplicates they are: a log of the link has all, captures those that TCP made.
+def most_twice(contract: Object) -> float:
+    """Share of what the sender sent that the link carried a second time, at most, by captures alone.
+
+    Copies that came by again, and, away from the sender, those of what was lost before the capture: whether a
+    link had carried that does not show.
+    """
+    found, entries = contract["utilization"], contract["connections"]
+    bounds = [loss_bounds(one) for one in entries if one["bytes"]["sent"] and known_point(one) != "snd"]
+    sent = max(sum(one.sent for one in bounds), 1)
+    lost = sum(one.upstream for one in bounds) / sent
+    return float((1 - lost) * found["duplicate_bytes"] / found["sent_bytes"] + lost)
+
+
+def duplicated(contract: Object) -> str:
+    """What the link carried twice: a log of the link has all, captures those that TCP made.
 
     Where the network duplicated packets, before the link or behind it, does not show.
     """
+    found = contract["utilization"]
+    logged = found["basis"] == "link log"
+    # Which copies the link carried, only its log shows, or the capture where they arrive.
+    most = 0.0 if logged else most_twice(contract)
+    share = f"at most {percent_at_most(most)}" if most else f"{found['duplicate_share']:.1%}"
+    said = f"{share} of the bytes on the link"
     if logged:
-        return ""
+        return said
     copies = sum(
         (connection["arrivals"] or {}).get("network_duplicate", 0) for connection in contract["connections"]
     )
     seen = f"; the network duplicated {count(copies, 'segment')}" if copies else ""
-    return f", by retransmission{seen}"
+    return f"{said}, by retransmission{seen}"

@@ -313,12 +313,7 @@ def _utilization(console: Console, contract: Object) -> None:
         console.print(Text(f"TCP {verdict} of the link's capacity", style))
     about, share = idle_share(found)
     _line(console, "Link idle", f"{about}{share:.1%} of the time in which it could have sent")
-    # Which copies the link carried, only its log shows, or the capture where they arrive.
-    guessed = found["basis"] != "link log" and found["duplicate_bytes"] > 0
-    most = f"at most {found['duplicate_bytes'] / found['sent_bytes']:.1%}" if guessed else ""
-    twice = most or f"{found['duplicate_share']:.1%}"
-    made = loss_words.duplicated(contract, logged=logged)
-    _line(console, "Duplicates", f"{twice} of the bytes on the link{made}")
+    _line(console, "Duplicates", loss_words.duplicated(contract))
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}
     for phase in contract["idle_phases"]:

@@ -336,8 +336,10 @@ def _standstill(group: Group) -> str:
     longer = sum(lengths_s) < _PROVEN * sum(silent_s for flow in group.flows for silent_s in flow.silences_s)
     longest = "" if longer else f", the longest for about {duration(max(lengths_s))}"
     times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{longest}"
-    least = "at least " if longer else ""
-    if all(flow.stalled_before for flow in group.flows):
+    before = all(flow.stalled_before for flow in group.flows)
+    # An ACK that was delayed, or on its way, comes in a stall behind this capture.
+    least = "at least " if longer or not before else ""
+    if before:
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data that had waited, by its timestamps"
         if any(flow.stalled_by_order for flow in group.flows):

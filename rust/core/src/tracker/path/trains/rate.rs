@@ -14,9 +14,11 @@ const SURE: f64 = 0.7;
 const MANY: u32 = 30;
 /// A link has another rate if it is no more than this part of the first, and came for this part of the time...
 const APART: f64 = 0.6;
-const CHANGED: f64 = 0.15;
+const CHANGED: f64 = 0.1;
 /// ...and a queue stood for most of both: a smaller window fills no queue.
 const QUEUED: f64 = 0.8;
+/// ...and, unless most trains have one of them, both were all that there was for this part of the time.
+const MOSTLY: f64 = 0.7;
 
 impl Trains {
     /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own
@@ -44,12 +46,14 @@ impl Trains {
     /// The rates, bytes a second, of a link that has not one but two at least, slower first: while a queue stood, trains came evenly at
     /// either for a good part of the time.
     pub fn changing_rates(&self) -> Option<[f64; 2]> {
-        let rate = self.plateau().map(|(rate, _)| rate)?;
+        let (rate, _) = self.rates.mode().filter(|_| self.rates.samples() >= FEW)?;
         let least_ns = CHANGED * self.all_ns as f64;
         let (slower, [slow_ns, fast_ns]) = self.rates.slower(rate, APART)?;
         let both_ns = slow_ns + fast_ns;
         let queued = self.queued_ns as f64 >= QUEUED * both_ns && !self.window_bound();
-        (slow_ns.min(fast_ns) >= least_ns && queued).then_some([slower, rate])
+        // What something gathered comes fast for a moment, and leaves much of the time empty.
+        let mostly = both_ns >= MOSTLY * self.all_ns as f64 || self.plateau().is_some();
+        (slow_ns.min(fast_ns) >= least_ns && queued && mostly).then_some([slower, rate])
     }
 
     /// Whether the trains around a rate show it within a few percent.
@@ -112,6 +116,8 @@ mod tests {
         assert_eq!(at_two_rates(40, 15, 6, 0), None, "a smaller window without a queue");
         assert_eq!(at_two_rates(40, 2, 6, 40), None, "for a moment");
         assert_eq!(at_two_rates(40, 20, 3, 40), None, "two thirds of a rate may be a mean");
+        let [slower, faster] = at_two_rates(60, 12, 40, 400).expect("most of the time at the slower one");
+        assert!((slower / 25_000.0 - 1.0).abs() < 0.1 && (faster / 500_000.0 - 1.0).abs() < 0.1, "{slower}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) const OTHERWISE: f64 = 0.1;
 const HELD: f64 = 0.25;
 /// So many times the rate of a link is that of a host.
 const HOST: f64 = 2.0;
+/// What arrives at less than this part of the rate at which a host hands segments over met a slower link.
+const PACED: f64 = 0.8;
 /// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
 const OUTGROWN: (f64, f64) = (40.0, 6.0);
 /// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
@@ -70,7 +72,7 @@ impl Path {
                 let refused = refused && !self.trains.window_bound();
                 (queued || refused || unseen()).then_some(link)
             })
-            .or_else(|| self.gaps.link_behind())
+            .or_else(|| self.link_behind())
             .or_else(|| self.kept_link())
             .or_else(|| self.refusing_link(refused))
     }
@@ -105,6 +107,14 @@ impl Path {
         // Else the path may have stalled: no window of three segments stays that small.
         let few = self.in_flight(rate).is_some_and(|segments| segments < THIN);
         (few && !self.trains.mostly_queued()).then_some(link)
+    }
+
+    /// The link that the time behind long segments shows. Where what arrives has a much slower rate, its sender paces them (BBR).
+    pub(super) fn link_behind(&self) -> Option<Link> {
+        let slower = |link: &Link| {
+            self.trains.constant_rate().is_some_and(|rate| rate < PACED * link.bytes_per_s as f64)
+        };
+        self.gaps.link_behind().filter(|link| !slower(link))
     }
 
     /// Whether no round trip would show a queue, without timestamps, and no window of the receiver explains a rate.
@@ -150,7 +160,7 @@ impl Path {
     /// Where the time behind long segments shows a link, their packets come at the rate of a host.
     fn train_rate(&self) -> Option<f64> {
         let of_host =
-            |rate: f64| self.gaps.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
+            |rate: f64| self.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
         let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
         let base_ns = self.halves.base_ns();
         let kept = || steady::is_kept(&self.series, rate, self.segment(), base_ns, !self.gaps.lost());

@@ -97,7 +97,7 @@ impl PathReport {
                 && path.halves.beside_sender()
                 && path.halves.echoes == 0
                 && (connection.senders_at(direction).never_came(connection.senders_at(1 - direction))
-                    || (path.gaps.link_behind().is_some() && !queues_behind(found))
+                    || (path.link_behind().is_some() && !queues_behind(found))
                     || bottleneck.is_some_and(|link| path.queues_before(&link, found)));
         }
         PathReport { round_trip, limits, bottleneck, observation }

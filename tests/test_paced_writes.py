@@ -112,3 +112,29 @@ def test_one_segment_for_each_timeout(step: int, kind: str, refused: int, tmp_pa
     found = analysed(said, tmp_path)
     assert found["connections"][0]["losses"]["refused"] == refused
     assert found["diagnosis"][0]["kind"] == kind
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_pace_of_the_sender_is_no_link_of_its_own(paced: bool, tmp_path: Path) -> None:
+    """Segments of many packets follow each other by their length: at twice the rate of what arrives, or at it.
+
+    At that rate, the link of the sender itself takes them one by one; at twice, the sender paces them (BBR), and
+    the time between its writes is its application's.
+    """
+    said = Conversation(scale=7)
+    said.handshake(0, RTT_MS)
+    t_ms, seq = float(RTT_MS + 1), 1
+    for number in range(40):
+        at_ms, sizes = t_ms, [*([2000, 3000, 2000, 4000] * 5), 500]
+        arrived_ms = t_ms + RTT_MS
+        for place, size in enumerate(sizes):
+            said.data(at_ms, seq, size, PSH if place == len(sizes) - 1 else 0)
+            at_ms += size / (2000 if paced else 1000)
+            arrived_ms = max(arrived_ms, at_ms + RTT_MS) if not paced else arrived_ms + size / 1000
+            seq += size
+            said.ack(arrived_ms, seq)
+        t_ms += 200 + number % 3
+    said.packets.sort(key=lambda packet: packet[0])
+    (entry,) = analysed(said, tmp_path)["connections"]
+    limits = entry["limits"]
+    assert (limits["application"] > 0.7) is paced, limits

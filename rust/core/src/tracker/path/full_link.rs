@@ -111,9 +111,8 @@ impl Path {
 
     /// The link that the time behind long segments shows. Where what arrives has a much slower rate, its sender paces them (BBR).
     pub(super) fn link_behind(&self) -> Option<Link> {
-        let slower = |link: &Link| {
-            self.trains.constant_rate().is_some_and(|rate| rate < PACED * link.bytes_per_s as f64)
-        };
+        let slower =
+            |link: &Link| self.trains.usual_rate().is_some_and(|rate| rate < PACED * link.bytes_per_s as f64);
         self.gaps.link_behind().filter(|link| !slower(link))
     }
 

@@ -116,23 +116,27 @@ def test_one_segment_for_each_timeout(step: int, kind: str, refused: int, tmp_pa
 
 @pytest.mark.parametrize("paced", [True, False])
 def test_a_pace_of_the_sender_is_no_link_of_its_own(paced: bool, tmp_path: Path) -> None:
-    """Segments of many packets follow each other by their length: at twice the rate of what arrives, or at it.
+    """Long segments follow each other by their length: at twice the rate of what arrives, or at it.
 
-    At that rate, the link of the sender itself takes them one by one; at twice, the sender paces them (BBR), and
+    At that rate, its own link takes them one by one; at twice, the sender paces them (BBR), and
     the time between its writes is its application's.
     """
-    said = Conversation(scale=7)
-    said.handshake(0, RTT_MS)
-    t_ms, seq = float(RTT_MS + 1), 1
+    said = Conversation(scale=7, timestamps=True)
+    said.handshake(0, RTT_MS, mss=1012)
+    t_ms, seq, acks_ms = float(RTT_MS + 1), 1, [float(RTT_MS)]
     for number in range(40):
         at_ms, sizes = t_ms, [*([2000, 3000, 2000, 4000] * 5), 500]
         arrived_ms = t_ms + RTT_MS
         for place, size in enumerate(sizes):
-            said.data(at_ms, seq, size, PSH if place == len(sizes) - 1 else 0)
-            at_ms += size / (2000 if paced else 1000)
+            # It echoes the last ACK that had come.
+            echo_ms = max(ack_ms for ack_ms in acks_ms if ack_ms <= at_ms)
+            flags, stamps = PSH if place == len(sizes) - 1 else 0, said._stamps(at_ms, echo_ms)
+            said.segment(at_ms, True, seq, 1, flags, bytes(size), options=stamps)
+            sent_ms, at_ms = at_ms, at_ms + size / (2000 if paced else 1000)
             arrived_ms = max(arrived_ms, at_ms + RTT_MS) if not paced else arrived_ms + size / 1000
             seq += size
-            said.ack(arrived_ms, seq)
+            said.ack(arrived_ms, seq, echo_ms=sent_ms)
+            acks_ms.append(arrived_ms)
         t_ms += 200 + number % 3
     said.packets.sort(key=lambda packet: packet[0])
     (entry,) = analysed(said, tmp_path)["connections"]

@@ -16,6 +16,7 @@ _OF_LINK = ("bottleneck", "queue", "local_drop")
 
 _OPENING = "idle_handshake_slow_start"
 
+
 def is_said(sentence: Mapping[str, Any]) -> bool:
     """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
 

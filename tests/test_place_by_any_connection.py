@@ -1,4 +1,4 @@
-"""The place of a capture, where the largest connection does not show it and another of the same hosts does."""
+"""The place of a capture, where not the largest connection shows it, but another of the same hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def behind_a_router(packet: bytes) -> bytes:
 
 
 def talk(port: int, rounds: int, *, queued: bool, start_ms: float) -> list[tuple[float, bytes]]:
-    """Rounds of two segments; the next follow their ACK at once, or once they have left the sender's own queue."""
+    """Rounds of two segments; the next follow their ACK at once, or from the sender's own queue."""
     said = Conversation(port_a=port, timestamps=True)
     if not queued:
         said.handshake(start_ms, FAR_MS, mss=1012)

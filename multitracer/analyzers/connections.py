@@ -166,6 +166,7 @@ def _describe(
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
         "policer": _policer(measurement, connection, source, data, seen_from_here),
+        "restarts": _restarts(measurement, connection, source, data, seen_from_here),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
@@ -298,6 +299,28 @@ def _policer(
         "burst_bytes": round(found.burst_bytes),
         "losses": found.losses,
         "of": found.of,
+    }
+
+
+def _restarts(
+    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], seen: Mapping[str, Any]
+) -> dict[str, int] | None:
+    """Idle times after which the sender began again with a small window, by the segments of one capture."""
+    limits, rtt = seen["limits"], seen["rtt"]
+    if m.summarised or limits is None or rtt is None or rtt["base_ms"] is None or not data["mss"]:
+        return None
+    if not limits["application"] or not limits["congestion_window"]:
+        return None
+    from multitracer.layers.tcp.restarts import restarts
+
+    found = restarts(m, connection, source, round(rtt["base_ms"] * 1e6), data["mss"])
+    if found is None:
+        return None
+    return {
+        "idle_times": found.idle_times,
+        "count": found.restarts,
+        "flight_bytes": found.flight_bytes,
+        "before_bytes": found.before_bytes,
     }
 
 

@@ -14,8 +14,6 @@ _OF_LINK = ("bottleneck", "queue", "local_drop")
 """A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
 
-_OPENING = "idle_handshake_slow_start"
-
 
 def is_said(sentence: Mapping[str, Any]) -> bool:
     """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
@@ -97,12 +95,9 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]
     lows, middles, highs = zip(*each, strict=True)
-    # The loss leaves out what any transfer takes for the handshake and slow start, unless they are a cause.
-    opening = any(sentence["kind"] == _OPENING for sentence in priced)
-    whole_s, most_s = (loss["transfer_s"],) * 2 if opening else (loss["s"], loss["bounds_s"][1])
-    together_s = min(sum(middles), whole_s)
+    together_s = min(sum(middles), loss["s"])
     low_s = min(sum(lows), together_s)
-    high_s = max(min(sum(highs), most_s), together_s)
+    high_s = max(min(sum(highs), loss["bounds_s"][1]), together_s)
     if any(is_bound(*one) for one in each):
         # Where one may have been nothing, nothing between the bounds is likelier for all.
         least = "at most" if low_s < SAID_S else f"{duration(low_s)} to"

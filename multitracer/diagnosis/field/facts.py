@@ -173,6 +173,11 @@ class Flow:
         ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
     acks : int
         Segments that came back.
+    restarts, idle_times : int
+        After how many idle times the sender began again with a small congestion window, of how many that
+        show it.
+    restart_bytes : int
+        What it sent at once then.
     window_scaling : str or None
         ``agreed``, ``not_offered`` or ``refused``; None where that was not captured.
     without_sack : bool
@@ -287,6 +292,9 @@ class Flow:
     behind_s: float = 0.0
     acks_lost: int | None = None
     acks: int = 0
+    restarts: int = 0
+    idle_times: int = 0
+    restart_bytes: int = 0
     window_scaling: str | None = None
     without_sack: bool = False
     timestamps: bool = True

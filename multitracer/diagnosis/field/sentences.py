@@ -288,6 +288,8 @@ def _slow_start(group: Group) -> str:
             if any(flow.lost or flow.own_drops for flow in flows)
             else "and the capture shows no loss"
         )
+        if again := _restarted(flows):
+            return f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: {again}"
         return (
             f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: slow start alone "
             f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
@@ -298,8 +300,22 @@ def _slow_start(group: Group) -> str:
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
     some = any(flow.lost or flow.own_drops for flow in flows)
     before = "before the first loss showed" if some else "without a loss"
-    said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: slow start{below}"
+    why = _restarted(flows) or f"slow start{below}"
+    said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: {why}"
     return said + _handshake_too(handshake, group)
+
+
+def _restarted(flows: Sequence[Flow]) -> str:
+    """That idle times made the window small again, if they did (RFC 5681 section 4.1)."""
+    times = sum(flow.restarts for flow in flows)
+    if not times:
+        return ""
+    of = sum(flow.idle_times for flow in flows)
+    largest = max(flow.restart_bytes for flow in flows if flow.restarts)
+    return (
+        f"it began again with {'at most ' if len(flows) > 1 else ''}{largest:,} bytes after "
+        f"{times:,} of {count(of, 'idle time')} (slow start after idle)"
+    )
 
 
 def _how_exactly(flows: Sequence[Flow]) -> str:

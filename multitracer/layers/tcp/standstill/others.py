@@ -72,9 +72,14 @@ def _hosts(connection: Connection) -> tuple[str, str]:
 
 
 def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool) -> Times:
-    """When the data between two hosts came, or what answers it."""
+    """When the data between two hosts came, or what answers it.
+
+    Connections whose data goes the other way go on by both, too: ACKs may wait in a queue behind their data.
+    """
     every = [
-        data_at(m, one, source, reverse=reverse)["t_ns"] for one in m.connections if _hosts(one) == hosts
+        data_at(m, one, source, reverse=reverse if _hosts(one) == hosts else not reverse)["t_ns"]
+        for one in m.connections
+        if _hosts(one) in (hosts, hosts[::-1])
     ]
     return np.sort(np.concatenate(every))
 

@@ -261,8 +261,12 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
     })
 }
 
-/// Whether two wait in the same queue, as far as they were there at the same time.
+/// Whether two wait in the same queue, as far as they were there at the same time. The ACKs of one may wait behind the data of another
+/// that goes the other way: that is no queue of its data.
 fn alike(a: &Flow, b: &Flow) -> bool {
+    if a.hosts[0] == b.hosts[1] && a.hosts[1] == b.hosts[0] {
+        return false;
+    }
     let width = a.series.width.max(b.series.width);
     let Some((one, two)) = a.queue(width).zip(b.queue(width)) else { return false };
     let begin = one.first.max(two.first);

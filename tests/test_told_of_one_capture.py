@@ -524,6 +524,63 @@ def test_a_path_that_others_went_over_did_not_stall(tmp_path: Path, others: bool
     assert bool(contract["connections"][0]["standstills"]) != others
 
 
+@pytest.mark.parametrize("others", [True, False])
+def test_data_that_goes_the_other_way_shows_that_a_path_did_not_stall(tmp_path: Path, others: bool) -> None:
+    """ACKs that wait behind it in a queue come late, too; where it stops as well, the path stalled."""
+    upload, t_ms, seq = Conversation(port_a=4001), 205.0, 1
+    upload.handshake(rtt_ms=RTT_MS)
+    while t_ms < 2500:
+        if others or not 500 <= t_ms <= 1380:
+            upload.segment(t_ms, False, seq, 1, 0x18, bytes(SIZE))
+            upload.segment(t_ms + 1, True, 1, seq + SIZE)
+            seq += SIZE
+        t_ms += 12.0
+    packets = sorted([*transfer(900.0).packets, *upload.packets], key=lambda one: one[0])
+    contract = analysed(tmp_path, Conversation(packets=packets))
+    download = next(one for one in contract["connections"] if one["data_direction"] == "forward")
+    assert bool(download["standstills"]) != others
+
+
+def bursts(idle_ms: float, first: int) -> Conversation:
+    """Six writes of 60 segments; each begins with so many at once, and each RTT sends twice as many."""
+    talk, t_ms, seq = Conversation(scale=7), 200.0, 1
+    talk.handshake(rtt_ms=RTT_MS)
+    for number in range(6):
+        left, window = 60, 10 if number == 0 else first
+        while left:
+            count = min(window, left)
+            for at in range(count):
+                left -= 1
+                talk.data(t_ms + 0.01 * at, seq, SIZE, 0 if left else 0x08)
+                seq += SIZE
+                talk.ack(t_ms + 0.01 * at + RTT_MS, seq)
+            window, t_ms = 2 * window, t_ms + RTT_MS + 1
+        t_ms += idle_ms
+    talk.packets.sort(key=lambda one: one[0])
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "first", "found"),
+    [
+        (1000.0, 10, {"idle_times": 5, "count": 5, "flight_bytes": 10_000, "before_bytes": 30_000}),
+        (1000.0, 40, {"idle_times": 5, "count": 0, "flight_bytes": 0, "before_bytes": 0}),
+        (1000.0, 4, {"idle_times": 5, "count": 0, "flight_bytes": 0, "before_bytes": 0}),
+        (100.0, 10, None),
+    ],
+)
+def test_idle_times_after_which_the_window_is_small_again(
+    tmp_path: Path, idle_ms: float, first: int, found: Object | None
+) -> None:
+    """Not where the window is as large as before, where losses had made it smaller, or without a timeout."""
+    contract = analysed(tmp_path, bursts(idle_ms, first))
+    (one,) = contract["connections"]
+    assert one["restarts"] == found
+    texts = " ".join(sentence["text"] for sentence in contract["diagnosis"])
+    said = "it began again with 10,000 bytes after 5 of 5 idle times (slow start after idle)"
+    assert (said in texts) == (found is not None and found["count"] > 0), texts
+
+
 def written_in_pieces(at_receiver: bool) -> Conversation:
     """700 bytes each 120 ms, seen at one end of the path."""
     talk, half_ms, host_ms = Conversation(), RTT_MS / 2, 0.05

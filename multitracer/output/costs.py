@@ -14,7 +14,6 @@ _OF_LINK = ("bottleneck", "queue", "local_drop")
 """A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
 
-
 def is_said(sentence: Mapping[str, Any]) -> bool:
     """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
 

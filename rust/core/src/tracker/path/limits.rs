@@ -218,7 +218,7 @@ impl Limits {
         let rounds_ns = constant.filter(|_| alone).map_or(0.0, |rate| path.full_rounds_ns(rate));
         let late_ns = late_ns as f64;
         let with_late_ns = busy_ns + late_ns;
-        let full = path.trains.full_share_of(with_late_ns, copies, rates) * with_late_ns / busy_ns.max(1.0);
+        let full = path.trains.full_share_of(with_late_ns, rates) * with_late_ns / busy_ns.max(1.0);
         let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
         let by_trains = full > shared;
         let full = full.max(shared);
@@ -229,7 +229,7 @@ impl Limits {
         };
         self.window_paced_ns = (paced_ns as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
-        let window_full_ns = path.trains.window_full_ns(copies, rates).min(at(Wait::Window));
+        let window_full_ns = (path.trains.window_queued_ns as f64).min(at(Wait::Window));
         // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
         // was sent.
         let rate = constant.or(link.map(|link| link.bytes_per_s as f64));
@@ -261,7 +261,7 @@ impl Limits {
         let before_loss_ns = (before_loss_ns as f64).min(at(Wait::Network) - after_data_ns).max(0.0);
         let (full_before, full_behind) = if by_trains && lost {
             let delivered = path.gaps.delivered_before_loss();
-            let before = path.trains.full_share_in(delivered, before_loss_ns, copies, rates);
+            let before = path.trains.full_share_in(delivered, before_loss_ns, rates);
             split(full, before, before_loss_ns / busy_ns.max(1.0))
         } else {
             (full, full)

@@ -31,27 +31,17 @@ pub(in crate::tracker::path) const CARRIED: f64 = 0.85;
 const TOLD: f64 = 0.8;
 
 impl Trains {
-    /// Time in which the link was full: a queue stood, or trains came at the plateau.
-    fn full_ns(&self, copies: Option<f64>, rates: LinkRates) -> i64 {
-        self.queued_full_ns(copies, rates) + (self.even_ns as f64 * self.even_share(rates)) as i64
-    }
-
-    /// Of the time in which a queue stood, what the link needed for the bytes that came, each so often on average: where
-    /// it has one rate and took longer, it stood still, and was not full.
-    fn queued_full_ns(&self, copies: Option<f64>, rates: LinkRates) -> i64 {
-        match (rates.constant.or(rates.queued), copies) {
-            (Some(rate), Some(copies)) => {
-                self.queued_ns.min((self.bytes_queued as f64 * copies * 1e9 / rate.max(1.0)) as i64)
-            }
-            _ => self.queued_ns,
-        }
+    /// Time in which the link was full: a queue stood, whatever the rate was then (a radio link's changes, and others may share it), or
+    /// trains came at the plateau.
+    fn full_ns(&self, rates: LinkRates) -> i64 {
+        self.queued_ns + (self.even_ns as f64 * self.even_share(rates)) as i64
     }
 
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
     /// and they leave out the ends of what comes between two pauses.
-    pub fn full_share_of(&self, busy_ns: f64, copies: Option<f64>, rates: LinkRates) -> f64 {
+    pub fn full_share_of(&self, busy_ns: f64, rates: LinkRates) -> f64 {
         let free_ns = (self.all_ns - self.window_all_ns) as f64;
-        let full_ns = self.full_ns(copies, rates) as f64 - self.window_full_ns(copies, rates);
+        let full_ns = (self.full_ns(rates) - self.window_queued_ns) as f64;
         let trains = full_ns / free_ns.max(busy_ns * TOLD).max(1.0);
         let carried = self.carried_share(rates).filter(|share| *share >= CARRIED).unwrap_or(0.0);
         trains.max(carried).clamp(0.0, 1.0)
@@ -68,9 +58,8 @@ impl Trains {
     }
 
     /// The same share of a part of that time, from what trains had delivered in it.
-    pub fn full_share_in(&self, part: Delivered, busy_ns: f64, copies: Option<f64>, rates: LinkRates) -> f64 {
-        let full = self.queued_full_ns(copies, rates) as f64 / self.queued_ns.max(1) as f64;
-        let full_ns = part.queued_ns as f64 * full + part.even_ns as f64 * self.even_share(rates);
+    pub fn full_share_in(&self, part: Delivered, busy_ns: f64, rates: LinkRates) -> f64 {
+        let full_ns = part.queued_ns as f64 + part.even_ns as f64 * self.even_share(rates);
         (full_ns / (part.free_ns as f64).max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
     }
 
@@ -89,12 +78,6 @@ impl Trains {
         let told_ns = self.queued_ns + self.even_ns;
         let covered = 2 * told_ns >= self.all_ns || agreed && 4 * self.queued_ns >= self.all_ns;
         (free && covered).then(|| self.bytes_all as f64 * 1e9 / rate.max(1.0) / self.all_ns as f64)
-    }
-
-    /// What of the time that the receiver's window took the link was full.
-    pub fn window_full_ns(&self, copies: Option<f64>, rates: LinkRates) -> f64 {
-        self.window_queued_ns as f64 * self.queued_full_ns(copies, rates) as f64
-            / self.queued_ns.max(1) as f64
     }
 }
 
@@ -116,7 +99,21 @@ mod tests {
                 ..Trains::default()
             };
             let rates = LinkRates { constant: Some(1e6), queued: Some(queued_rate) };
-            assert_eq!(trains.full_share_of(1e9, None, rates) >= 0.9, full, "{queued_rate} {queued_ns}");
+            assert_eq!(trains.full_share_of(1e9, rates) >= 0.9, full, "{queued_rate} {queued_ns}");
         }
+    }
+
+    /// A queue stood, and the link was slower than its usual rate, or others had most of it: it was full.
+    #[test]
+    fn a_link_with_a_queue_is_full_at_any_rate() {
+        let trains = Trains {
+            all_ns: 1_000_000_000,
+            queued_ns: 800 * MS,
+            bytes_all: 250_000,
+            bytes_queued: 200_000,
+            ..Trains::default()
+        };
+        let rates = LinkRates { constant: Some(1e6), queued: Some(1e6) };
+        assert!((trains.full_share_of(1e9, rates) - 0.8).abs() < 0.01);
     }
 }

@@ -12,7 +12,7 @@ from multitracer.diagnosis.field.causes import FULL_LINK
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
-from multitracer.diagnosis.findings.broken_off import unfinished
+from multitracer.diagnosis.findings.broken_off import cut_short, unfinished
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import (
     GOOD,
@@ -106,6 +106,7 @@ def _from_captures(
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
     broken, some = unfinished(m, connections)
+    some = [*some, *cut_short(m, connections)]
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = None if m.summarised else chains_of(results)
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None

@@ -70,6 +70,52 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
     return main, [one for one, ended in found if not _are_most(ended, connections)]
 
 
+_RESET_BY = {
+    "sender": ("the sender", "what had not arrived by then was never delivered"),
+    "receiver": ("the receiver", "its application wanted no more, or a middlebox sent the RST"),
+    "both": ("both ends", "what had not arrived by then was never delivered"),
+}
+
+
+def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
+    """Say that connections were reset before all data that they had sent was acknowledged.
+
+    Those whose timers had expired by then broke off (`unfinished`).
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : list of Summary
+        Of the result `connections`.
+
+    Returns
+    -------
+    list of Finding
+        One for those of each end that reset them.
+
+    References
+    ----------
+    RFC 9293 section 3.10.7.4; RFC 2525 section 2.17 (a close with data unread).
+    """
+    found = []
+    for by, (who, meaning) in _RESET_BY.items():
+        reset = [
+            entry
+            for entry in connections
+            if entry["closed"] == "reset"
+            and entry["reset_by"] == by
+            and not entry.get("unfinished")
+            and 0 < entry["bytes"]["acked"] < entry["bytes"]["unique"]
+        ]
+        if not reset:
+            continue
+        which = "the connection" if len(connections) == 1 else _which(reset, len(connections))
+        text = f"{who} reset {which}: {_left(reset)}; {meaning}"
+        ends = [entry["end"] for entry in reset]
+        found.append(Finding(text, 0.0, "reset", plot_command(m, max(min(ends) - 1, 0.0), max(ends))))
+    return found
+
+
 def _are_most(ended: list[Summary], connections: Sequence[Summary]) -> bool:
     """Whether the connections that broke off are most of them, or sent most of the data."""
     carrying = [entry for entry in connections if entry["bytes"]["sent"]]
@@ -127,16 +173,23 @@ def _usual_loss(connections: Sequence[Summary], unanswered: int) -> float:
 
 def _never(ended: list[Summary], of: int) -> str:
     """``6 of 51 connections (1, 4, 5, ...) broke off: 27,000 of 60,000 bytes were never acknowledged``."""
+    who = "the transfer" if of == 1 else _which(ended, of)
+    return f"{who} broke off: {_left(ended)}"
+
+
+def _which(ended: list[Summary], of: int) -> str:
+    """``6 of 51 connections (1, 4, 5, ...)``."""
+    numbers = [str(entry["index"]) for entry in ended[:_NAMED]]
+    if len(ended) == 1:
+        return f"connection {numbers[0]} of {of:,}"
+    more = ", ..." if len(ended) > _NAMED else ""
+    return f"{len(ended):,} of {of:,} connections ({', '.join(numbers)}{more})"
+
+
+def _left(ended: list[Summary]) -> str:
+    """``27,000 of 60,000 bytes were never acknowledged``."""
     sent = sum(entry["bytes"]["unique"] for entry in ended)
     left = sent - sum(entry["bytes"]["acked"] for entry in ended)
-    numbers = [str(entry["index"]) for entry in ended[:_NAMED]]
-    if of == 1:
-        who = "the transfer"
-    elif len(ended) == 1:
-        who = f"connection {numbers[0]} of {of:,}"
-    else:
-        more = ", ..." if len(ended) > _NAMED else ""
-        who = f"{len(ended):,} of {of:,} connections ({', '.join(numbers)}{more})"
     # What was lost before the capture is not among them.
     least = "at least " if any(map(some_missing, ended)) else ""
-    return f"{who} broke off: {least}{left:,} of {sent:,} bytes were never acknowledged"
+    return f"{least}{left:,} of {sent:,} bytes were never acknowledged"

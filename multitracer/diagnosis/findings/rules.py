@@ -120,6 +120,13 @@ RULES = {
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
     ),
+    "reset": SentenceRule(
+        "A RST cut the transfer short",
+        "a RST came before all data that had been sent was acknowledged, and no timer had expired for what "
+        "was left; behind the main cause",
+        "sequence numbers of the last ACK and of the last byte sent",
+        "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
+    ),
     "link_reset": SentenceRule(
         "Link resets",
         "the link was reset, re-established, handed over, or left and rejoined",

@@ -15,6 +15,7 @@ from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.saying import sentences
+from multitracer.diagnosis.field.waits import waits_s
 
 RTT_MS = 40
 Object = dict[str, Any]
@@ -282,10 +283,10 @@ def test_a_stall_behind_slow_start_takes_no_time_of_it() -> None:
     link = flow(entry(bandwidth=0.9, congestion_window=0.1, **slow))
     assert isinstance(window, Flow)
     assert isinstance(link, Flow)
-    assert window.waits_s["congestion_window"] == pytest.approx(2.0)
-    assert window.waits_s["receiver_window"] == pytest.approx(15.0)
-    assert link.waits_s["congestion_window"] == 0.0
-    assert link.waits_s["bandwidth"] == pytest.approx(17.0)
+    assert waits_s(window)["congestion_window"] == pytest.approx(2.0)
+    assert waits_s(window)["receiver_window"] == pytest.approx(15.0)
+    assert waits_s(link)["congestion_window"] == 0.0
+    assert waits_s(link)["bandwidth"] == pytest.approx(17.0)
 
 
 def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:

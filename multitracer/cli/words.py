@@ -8,6 +8,7 @@ from typing import Any
 
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.receivers import part_full, waits
+from multitracer.diagnosis.field.waits import window_full_in_recovery_s
 from multitracer.model import quantities
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import duration as duration, votes as votes
@@ -202,7 +203,7 @@ def limits(connection: Object) -> str:
     shares = {name: spent_s / seconds for name, spent_s in waits(facts).items()}
     if facts.stalls_s:
         shares["stalled path"] = facts.stalled_s / seconds
-    also = facts.window_full_in_recovery_s / seconds
+    also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
     parts = [

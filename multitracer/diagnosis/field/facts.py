@@ -29,9 +29,6 @@ REORDERED = 0.1
 OVERTAKEN = 2
 """From this part of the segments on, and so many for each retransmission, reordering hides recoveries."""
 
-MOSTLY_STALLED = 0.5
-"""A congestion window that was small for this part of a stall on was what the sender seemed to wait for."""
-
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
@@ -39,10 +36,11 @@ QUEUE_TIMES = 3.0
 
 NAGLE = "Nagle's algorithm"
 """What held the ends of requests or responses until all before them was acknowledged."""
+
 OPENING = "slow start"
 """What the congestion window took before the first loss, no longer than slow start lasts."""
 
-_IN_A_STANDSTILL = (
+IN_A_STANDSTILL = (
     "unknown",
     "loss_recovery",
     "congestion_window",
@@ -345,62 +343,7 @@ class Flow:
     @property
     def stalled_s(self) -> float:
         """Seconds of its time in which its path stood still."""
-        return min(sum(self.stalls_s), sum(self.limits_s.get(name, 0.0) for name in _IN_A_STANDSTILL))
-
-    @property
-    def waits_s(self) -> dict[str, float]:
-        """Seconds by what the sender waited for, without those in which its path stood still.
-
-        `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`:
-        the application had written, and TCP did not send yet.
-        The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
-        is the limit of a path on which nothing moves.
-        """
-        if not self.limits_s:
-            return {}
-        spent = dict(self.limits_s)
-        # All data was sent: no window held anything back.
-        spent[LAST_ACK_NAME] = min(self.after_data_s, spent["congestion_window"])
-        spent["congestion_window"] -= spent[LAST_ACK_NAME]
-        # After the last data the queue of a full link drains at its rate: the rest is an RTT without it.
-        if (self.full_share or 0.0) >= FILLED and self.base_rtt_ms is not None:
-            drains_s = max(spent[LAST_ACK_NAME] - self.base_rtt_ms / 1e3, 0.0)
-            spent[LAST_ACK_NAME] -= drains_s
-            spent["bandwidth"] += drains_s
-        # What a path kept waiting once the receiver's window was full began behind slow start.
-        behind = spent["receiver_window"] > spent["bandwidth"]
-        opening_s = min(self.before_loss_s, self.slow_start_s) if behind else 0.0
-        spent[OPENING] = min(opening_s, spent["congestion_window"])
-        spent["congestion_window"] -= spent[OPENING]
-        spent[NAGLE] = min(self.nagle_s, spent["application"])
-        spent["application"] -= spent[NAGLE]
-        if not (self.retransmissions or self.lost or self.before_data_s or self.refused or self.possible):
-            # Data out of order, of which nothing was sent again: what the sender made of it does not show.
-            spent["unknown"] += spent["loss_recovery"]
-            spent["loss_recovery"] = 0.0
-        left_s = self.stalled_s
-        # A window that was small before the first loss for longer than slow start was so in the stall.
-        longer_s = min(self.before_loss_s - self.slow_start_s, spent["congestion_window"], left_s)
-        if longer_s >= MOSTLY_STALLED * left_s > 0.0:
-            spent["congestion_window"] -= longer_s
-            left_s -= longer_s
-        for name in _IN_A_STANDSTILL:
-            taken_s = min(spent[name], left_s)
-            spent[name] -= taken_s
-            left_s -= taken_s
-        spent["congestion_window"] += spent.pop(OPENING)
-        # What a link of a known rate needed leaves no more time to a window that did not fill it.
-        if self.rate_exact:
-            full_s = max(spent["congestion_window"] - self.room_s, 0.0)
-            spent["congestion_window"] -= full_s
-            spent["bandwidth"] += full_s
-        return spent
-
-    @property
-    def window_full_in_recovery_s(self) -> float:
-        """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
-        in_stall = bool(self.stalls_s) and self.window_in_recovery_s > self.waits_s.get("loss_recovery", 0.0)
-        return 0.0 if in_stall else self.window_in_recovery_s
+        return min(sum(self.stalls_s), sum(self.limits_s.get(name, 0.0) for name in IN_A_STANDSTILL))
 
     @property
     def data_retransmissions(self) -> int:

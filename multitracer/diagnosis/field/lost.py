@@ -5,6 +5,7 @@ from __future__ import annotations
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
 from multitracer.diagnosis.field.phrases import held, percent, percent_at_least, percent_at_most, were
+from multitracer.diagnosis.field.waits import waits_s, window_full_in_recovery_s
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.losses import may_be_again, needless_prefix, says_little
@@ -166,10 +167,10 @@ def held_in_recovery(group: Group) -> str:
     flows = group.flows
     most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
     said = f"; loss recovery, and the smaller congestion window behind it, held {held(group, most)}"
-    filled_s = sum(flow.window_full_in_recovery_s for flow in flows)
+    filled_s = sum(window_full_in_recovery_s(flow) for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for at least {duration(filled_s)}"
-    silent_s = sum(min(flow.silent_s, flow.waits_s.get("loss_recovery", 0.0)) for flow in flows)
+    silent_s = sum(min(flow.silent_s, waits_s(flow).get("loss_recovery", 0.0)) for flow in flows)
     if silent_s >= SILENT * group.seconds and not any(flow.rto for flow in flows):
         said += (
             f"; in {duration(silent_s)} of that nothing came: a timer, or a path that stalled before this "
@@ -186,7 +187,7 @@ def held_in_recovery(group: Group) -> str:
         all(flow.without_sack for flow in flows)
         and fast >= max(FEW, slow_start)
         and took_s <= ONE * group.seconds
-        and sum(flow.waits_s.get("loss_recovery", 0.0) for flow in flows) >= REPAIRING * group.seconds
+        and sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows) >= REPAIRING * group.seconds
     )
     return f"{said}; without SACK it retransmits one segment per RTT" if one_a_round_trip else said
 
@@ -205,7 +206,7 @@ def first_late(group: Group) -> str:
 def spurious(group: Group) -> str:
     """The same of retransmissions for which no loss shows."""
     again = sum(flow.data_retransmissions for flow in group.flows)
-    recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in group.flows)
     small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
     return (
         f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"

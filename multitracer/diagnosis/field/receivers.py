@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multitracer.diagnosis.field.facts import FILLED, FULL, Flow
+from multitracer.diagnosis.field.waits import waits_s
 
 STALLED, SLOW, SMALL, SMALL_STALLED = "stalled", "slow", "small", "small, stalled"
 
@@ -171,7 +172,7 @@ def waits(flow: Flow) -> dict[str, float]:
 
     The pace of a reader is no link's: what looks like a full link then is the time of the receiver's window.
     """
-    spent = dict(flow.waits_s)
+    spent = waits_s(flow)
     if spent and paced_by_reader(flow) and not window_fills_link(flow):
         spent["receiver_window"] += spent["bandwidth"]
         spent["bandwidth"] = 0.0

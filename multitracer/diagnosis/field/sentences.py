@@ -34,6 +34,7 @@ from multitracer.diagnosis.field.receivers import (
     window_used,
 )
 from multitracer.diagnosis.field.turns import turn_words, turns_of_path
+from multitracer.diagnosis.field.waits import waits_s
 from multitracer.model.packet_size import LARGEST_UNSCALED, PACKET_BYTES
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
@@ -62,7 +63,7 @@ def text(group: Group, *, with_loss: bool) -> str:
 
 def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
-    recovery_s = sum(flow.waits_s.get("loss_recovery", 0.0) for flow in group.flows)
+    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in group.flows)
     # A link that needed the time for what it carried was not left: what seemed so was lost behind it.
     left = sum(flow.room_s for flow in group.flows) >= recovery_s
     if group.kind not in FULL_LINK or recovery_s < SAID_S or not left:
@@ -89,7 +90,7 @@ def _local_drop(group: Group) -> str:
     said = f"the sender's own queue dropped {dropped} ({how}they never reached this capture)"
     # With nothing to recover from, what looks like recovery is the wait for the timer that tries again.
     waiting = [
-        (flow, flow.waits_s.get("loss_recovery", 0.0))
+        (flow, waits_s(flow).get("loss_recovery", 0.0))
         for flow in group.flows
         if flow.refused and not flow.retransmissions
     ]
@@ -108,7 +109,9 @@ def _local_drop(group: Group) -> str:
     if timed:
         return said + late
     small_s = sum(
-        flow.waits_s.get(name, 0.0) for flow in group.flows for name in ("congestion_window", "loss_recovery")
+        waits_s(flow).get(name, 0.0)
+        for flow in group.flows
+        for name in ("congestion_window", "loss_recovery")
     )
     if small_s <= TIMED * group.seconds:
         # What the sender waited for may be unknown: the drops held it all the same.

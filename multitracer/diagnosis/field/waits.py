@@ -1,0 +1,64 @@
+"""What the sender of a connection waited for, where a path that stood still is no wait of its own."""
+
+from __future__ import annotations
+
+from multitracer.diagnosis.field.facts import FILLED, IN_A_STANDSTILL, NAGLE, OPENING, Flow
+from multitracer.model.idle import LAST_ACK_NAME
+
+MOSTLY_STALLED = 0.5
+"""A congestion window that was small for this part of a stall on was what the sender seemed to wait for."""
+
+
+def waits_s(flow: Flow) -> dict[str, float]:
+    """Seconds by what the sender waited for, without those in which its path stood still.
+
+    `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`:
+    the application had written, and TCP did not send yet.
+    The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
+    is the limit of a path on which nothing moves.
+    """
+    if not flow.limits_s:
+        return {}
+    spent = dict(flow.limits_s)
+    # All data was sent: no window held anything back.
+    spent[LAST_ACK_NAME] = min(flow.after_data_s, spent["congestion_window"])
+    spent["congestion_window"] -= spent[LAST_ACK_NAME]
+    # After the last data the queue of a full link drains at its rate: the rest is an RTT without it.
+    if (flow.full_share or 0.0) >= FILLED and flow.base_rtt_ms is not None:
+        drains_s = max(spent[LAST_ACK_NAME] - flow.base_rtt_ms / 1e3, 0.0)
+        spent[LAST_ACK_NAME] -= drains_s
+        spent["bandwidth"] += drains_s
+    # What a path kept waiting once the receiver's window was full began behind slow start.
+    behind = spent["receiver_window"] > spent["bandwidth"]
+    opening_s = min(flow.before_loss_s, flow.slow_start_s) if behind else 0.0
+    spent[OPENING] = min(opening_s, spent["congestion_window"])
+    spent["congestion_window"] -= spent[OPENING]
+    spent[NAGLE] = min(flow.nagle_s, spent["application"])
+    spent["application"] -= spent[NAGLE]
+    if not (flow.retransmissions or flow.lost or flow.before_data_s or flow.refused or flow.possible):
+        # Data out of order, of which nothing was sent again: what the sender made of it does not show.
+        spent["unknown"] += spent["loss_recovery"]
+        spent["loss_recovery"] = 0.0
+    left_s = flow.stalled_s
+    # A window that was small before the first loss for longer than slow start was so in the stall.
+    longer_s = min(flow.before_loss_s - flow.slow_start_s, spent["congestion_window"], left_s)
+    if longer_s >= MOSTLY_STALLED * left_s > 0.0:
+        spent["congestion_window"] -= longer_s
+        left_s -= longer_s
+    for name in IN_A_STANDSTILL:
+        taken_s = min(spent[name], left_s)
+        spent[name] -= taken_s
+        left_s -= taken_s
+    spent["congestion_window"] += spent.pop(OPENING)
+    # What a link of a known rate needed leaves no more time to a window that did not fill it.
+    if flow.rate_exact:
+        full_s = max(spent["congestion_window"] - flow.room_s, 0.0)
+        spent["congestion_window"] -= full_s
+        spent["bandwidth"] += full_s
+    return spent
+
+
+def window_full_in_recovery_s(flow: Flow) -> float:
+    """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
+    in_stall = bool(flow.stalls_s) and flow.window_in_recovery_s > waits_s(flow).get("loss_recovery", 0.0)
+    return 0.0 if in_stall else flow.window_in_recovery_s

@@ -291,8 +291,8 @@ def _slow_start(group: Group) -> str:
             if any(flow.lost or flow.own_drops for flow in flows)
             else "and the capture shows no loss"
         )
-        if again := _restarted(flows):
-            return f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: {again}"
+        if restarted := _restarted(flows):
+            return f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: {restarted}"
         return (
             f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: slow start alone "
             f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "

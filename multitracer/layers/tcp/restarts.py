@@ -91,16 +91,16 @@ def restarts(m: Timeline, connection: Connection, source: int, base_ns: int, uni
     # Before each idle time, since the last one that was followed by as much.
     before, first = most[:-1], flight[begin[1:]]
     whole = sent[end[1:]] - sent[begin[1:]]
-    told = (whole > first + unit) & (before > (_INITIAL + _SLACK) * unit)
-    if not told.any():
+    continued = (whole > first + unit) & (before > (_INITIAL + _SLACK) * unit)
+    if not continued.any():
         return None
-    small = told & (first <= (_INITIAL + _SLACK) * unit) & (first <= _SMALLER * before)
+    small = continued & (first <= (_INITIAL + _SLACK) * unit) & (first <= _SMALLER * before)
     # The restart window is the initial one: a smaller flight is that of a window which losses had made small.
     small &= first >= min(int(flight[0]), _INITIAL * unit) - _SLACK * unit
     # It grew from there: what an application wrote in small parts did not.
     small &= most[1:] > first
     if not small.any():
-        return Restarts(int(told.sum()), 0, 0, 0)
+        return Restarts(int(continued.sum()), 0, 0, 0)
     middle = int(small.sum()) // 2
     flight_bytes, before_bytes = (int(np.sort(of[small])[middle]) for of in (first, before))
-    return Restarts(int(told.sum()), int(small.sum()), flight_bytes, before_bytes)
+    return Restarts(int(continued.sum()), int(small.sum()), flight_bytes, before_bytes)

@@ -70,6 +70,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.arrivals import arrivals
     from multitracer.diagnosis.findings.behind_chains import said
     from multitracer.diagnosis.findings.marks import with_marks
+    from multitracer.diagnosis.findings.sack_blocks import unusable_blocks
     from multitracer.diagnosis.findings.stillness import shown
 
     found = with_hops(m, with_marks(m, shown(m, found, entries), entries), summary_of(results, "hops"))
@@ -87,7 +88,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         others = [one for one in others if one.kind != "standstill"]
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
-    return [*found, *others, *damaged]
+    return [*found[:1], *unusable_blocks(m, entries), *found[1:], *others, *damaged]
 
 
 def _without_data(entries: Sequence[Object]) -> str:

@@ -127,6 +127,13 @@ RULES = {
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
     ),
+    "sack_blocks": SentenceRule(
+        "SACK blocks outside the data",
+        "three ACKs or more, and half of those with SACK blocks, have blocks beyond the highest byte that "
+        "was sent, or before the first",
+        "SACK blocks and the highest sequence number at one capture",
+        "RFC 2018, section 3",
+    ),
     "link_reset": SentenceRule(
         "Link resets",
         "the link was reset, re-established, handed over, or left and rejoined",

@@ -39,6 +39,10 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("connections", {"connections": found})
 
 
+def _reset_ttl(known: Sequence[int] | None) -> dict[str, int] | None:
+    return None if known is None else dict(zip(("usual", "reset"), known, strict=True))
+
+
 def _window_scaling(summary: Mapping[str, Any]) -> str | None:
     """What the SYNs say of window scaling (RFC 7323 section 2.2); None without both, or their options."""
     if not summary["handshake"]:
@@ -114,6 +118,7 @@ def _describe(
         "handshake": summary["handshake"],
         "closed": summary["closed"],
         "reset_by": summary["reset_by"][int(direction != "forward")],
+        "reset_ttl": _reset_ttl(summary["reset_ttl"][int(direction != "forward")]),
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],

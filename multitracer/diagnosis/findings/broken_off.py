@@ -70,9 +70,10 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
     return main, [one for one, ended in found if not _are_most(ended, connections)]
 
 
+_OR_NOT = ", or a middlebox sent the RST"
 _RESET_BY = {
     "sender": ("the sender", "what had not arrived by then was never delivered"),
-    "receiver": ("the receiver", "its application wanted no more, or a middlebox sent the RST"),
+    "receiver": ("the receiver", f"its application wanted no more{_OR_NOT}"),
     "both": ("both ends", "what had not arrived by then was never delivered"),
 }
 
@@ -110,10 +111,29 @@ def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
         if not reset:
             continue
         which = "the connection" if len(connections) == 1 else _which(reset, len(connections))
-        text = f"{who} reset {which}: {_left(reset)}; {meaning}"
+        text = f"{who} reset {which}: {_left(reset)}; {_who_sent(reset, meaning)}"
         ends = [entry["end"] for entry in reset]
         found.append(Finding(text, 0.0, "reset", plot_command(m, max(min(ends) - 1, 0.0), max(ends))))
     return found
+
+
+def _who_sent(reset: list[Summary], meaning: str) -> str:
+    """What the TTLs of the RST and of other packets say of its sender; else what it may mean."""
+    known = [entry["reset_ttl"] for entry in reset if entry["reset_ttl"] is not None]
+    if len(known) < len(reset):
+        return meaning
+    apart = [abs(one["reset"] - one["usual"]) for one in known]
+    if min(apart) >= _OTHER_HOPS:
+        which = "the RST" if len(known) == 1 else "these RSTs"
+        ttls = f"{known[0]['reset']} here, that of its other packets {known[0]['usual']}"
+        return f"something on the path sent {which} in its name (TTL {ttls})"
+    if max(apart) == 0:
+        return meaning.replace(_OR_NOT, " (the RST has the TTL of its other packets)")
+    return meaning
+
+
+_OTHER_HOPS = 3
+"""Routes of one host differ by fewer hops; a stack gives a RST the TTL of its other packets."""
 
 
 def _are_most(ended: list[Summary], connections: Sequence[Summary]) -> bool:

@@ -214,6 +214,19 @@ pub fn reset_by(connection: &Connection, direction: usize) -> Option<&'static st
     })
 }
 
+/// The TTL (hop limit) of the other packets of the end that reset a connection, and that of its RST; `None` where either is
+/// unknown, or both ends reset it.
+pub fn reset_ttl(connection: &Connection, direction: usize) -> Option<[u8; 2]> {
+    let end = match reset_by(connection, direction)? {
+        "sender" => direction,
+        "receiver" => 1 - direction,
+        _ => return None,
+    };
+    let sender = connection.senders_at(end);
+    let found = [sender.ttl(), sender.totals().rst_ttl];
+    found.iter().all(|&ttl| ttl > 0).then_some(found)
+}
+
 /// How often the timer of a SYN or of a SYN+ACK expired; where a SYN+ACK was lost, those of both ends expire. Each SYN that was
 /// retransmitted may have been answered by a SYN+ACK that no timer sent.
 pub fn syn_timeouts(connection: &Connection) -> u64 {

@@ -7,7 +7,7 @@ use super::number::{push_int, push_rounded};
 use super::path::push_path;
 use crate::summary::{
     Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused, reset_by,
-    retransmissions, syn_timeouts, unacked_timeouts, window_scaling,
+    reset_ttl, retransmissions, syn_timeouts, unacked_timeouts, window_scaling,
 };
 use crate::tracker::{
     ArrivalVerdict, CAUSES, Cause, Closures, Connection, ConnectionStore, Endpoint, Sender, Waits,
@@ -98,6 +98,13 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"reset_by\": ");
     match reset_by(connection, direction) {
         Some(who) => push_word(out, who),
+        None => out.push_str("null"),
+    }
+    out.push_str(",\n      \"reset_ttl\": ");
+    match reset_ttl(connection, direction) {
+        Some([usual, reset]) => {
+            let _ = write!(out, "{{\n        \"usual\": {usual},\n        \"reset\": {reset}\n      }}");
+        }
         None => out.push_str("null"),
     }
     out.push_str(",\n      \"packets\": {\n        \"sent\": ");

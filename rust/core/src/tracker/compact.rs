@@ -97,6 +97,7 @@ impl Fields for Totals {
             ce,
             cwr,
             counts_marks,
+            rst_ttl,
             first_data_ns,
             last_data_ns,
             last_advance_ns,
@@ -105,7 +106,7 @@ impl Fields for Totals {
         walk_over!(walk: max_flight, max_window, &mut MaybeTime(first_data_ns), &mut MaybeTime(last_data_ns));
         walk_over!(walk: &mut MaybeTime(last_advance_ns), window_updates, zero_windows, duplicate_acks);
         walk_over!(walk: duplicate_bytes, probe_segments, new_data_probes, out_of_order, retransmissions);
-        walk_over!(walk: corrupted, sack_segments, dsacks, dsack_segments, ece, ce, cwr, counts_marks);
+        walk_over!(walk: corrupted, sack_segments, dsacks, dsack_segments, ece, ce, cwr, counts_marks, rst_ttl);
         MaybeTime(last_rst_ns).walk(walk);
     }
 }

@@ -315,6 +315,9 @@ fn accept_isn(peer: &mut Sender, segment: &Segment) {
 #[inline(never)]
 fn count_flags(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     if segment.has(flags::RST) {
+        if own.totals.rst == 0 {
+            own.totals.rst_ttl = segment.ttl;
+        }
         own.totals.rst += 1;
         own.totals.last_rst_ns = own.totals.last_rst_ns.max(Some(segment.t_ns));
     }

@@ -135,7 +135,7 @@ pub struct AckOutcome {
 ///
 /// `ece` are its segments that report a mark of a router, `ce` those that carry one, and `cwr` those that say that their sender
 /// reduced its congestion window for one (RFC 3168 section 6.1). Where both ends count marks instead (`counts_marks`, RFC 9768),
-/// these flags are digits of a number, and are not counted.
+/// these flags are digits of a number, and are not counted. `rst_ttl` is the TTL of the first RST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 #[repr(C)]
@@ -170,4 +170,5 @@ pub struct Totals {
     pub ce: u32,
     pub cwr: u32,
     pub counts_marks: bool,
+    pub rst_ttl: u8,
 }

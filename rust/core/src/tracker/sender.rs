@@ -343,6 +343,11 @@ impl Sender {
         self.space.map(|space| space.base)
     }
 
+    /// TTL (hop limit) of its packets here, but for resets; 0 if unknown.
+    pub fn ttl(&self) -> u8 {
+        self.ttl
+    }
+
     /// Options of the SYN: MSS, window scale, SACK permitted; and whether timestamps were used.
     pub fn options(&self) -> (Option<u16>, Option<u8>, bool, bool) {
         (self.mss, self.window_scale, self.sack_permitted, self.timestamps)

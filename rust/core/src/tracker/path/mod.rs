@@ -35,7 +35,7 @@ pub(super) use shared::find_shared;
 
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
-use crate::segment::Segment;
+use crate::segment::{Segment, flags};
 use caught_up::caught_up;
 use full_link::Link;
 use gaps::{Circumstances, Gaps, SILENCE_NS};
@@ -143,7 +143,10 @@ pub(super) fn observe(
     if ack >= 0 && peer.path.is_some() {
         let edge = if window >= 0 { ack + window } else { -1 };
         acknowledge(peer, segment, (ack, edge, rtt_ns.unwrap_or(-1)), own.ts_first);
-        own.ttl = segment.ttl;
+        // A reset may be another's.
+        if !segment.has(flags::RST) {
+            own.ttl = segment.ttl;
+        }
     }
     if let Some(answered_ns) = rtt_ns
         && let Some(path) = &mut own.path

@@ -177,11 +177,12 @@ impl Sender {
         books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last, known: 0 });
     }
 
-    /// Whether the receiver waits for these bytes alone, and has selectively acknowledged what came by later than their first copy.
+    /// Whether the receiver still waits for these bytes, and has acknowledged what came by later than their first copy: selectively
+    /// then.
     fn is_passed_over(&self, seq: i64) -> bool {
-        let first_ns = |seq: i64| self.outstanding.at(seq).map(|sent| sent.first_ns);
-        let newest = self.sacked.highest().map(|end| end - 1);
-        seq == self.snd_una && newest.and_then(first_ns) > Some(first_ns(seq).unwrap_or(i64::MAX))
+        seq == self.snd_una
+            && self.sack_permitted
+            && self.outstanding.at(seq).is_some_and(|sent| sent.first_ns < self.rack_ns)
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.

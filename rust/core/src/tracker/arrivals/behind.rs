@@ -177,12 +177,10 @@ impl Sender {
         books.behind.add(Doubt { seq, end, t_ns: segment.t_ns, ts_val, segments, last, known: 0 });
     }
 
-    /// Whether the receiver still waits for these bytes, and has acknowledged what came by later than their first copy: selectively
-    /// then.
+    /// Whether the receiver still waits for these bytes, and has acknowledged what came by later than their first copy: selectively, or
+    /// a retransmission of what is below them.
     fn is_passed_over(&self, seq: i64) -> bool {
-        seq == self.snd_una
-            && self.sack_permitted
-            && self.outstanding.at(seq).is_some_and(|sent| sent.first_ns < self.rack_ns)
+        seq == self.snd_una && self.outstanding.at(seq).is_some_and(|sent| sent.first_ns < self.rack_ns)
     }
 
     /// An ACK advances from `snd_una`, with a report of duplicates or without.

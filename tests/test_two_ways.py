@@ -9,7 +9,7 @@ from support_entries import entry
 
 from multitracer.cli.words import bottleneck
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.groups import are_several_links, groups
 from multitracer.diagnosis.field.measurement import _without_data
 from multitracer.diagnosis.field.phrases import percent_at_least
 from multitracer.diagnosis.field.saying import sentences
@@ -34,6 +34,43 @@ def test_connections_of_one_direction_are_one_link() -> None:
     assert found.text.startswith("the link was full for 2 connections")
     flows = [flow(entry(number, **FULL, rate=8e6)) for number in range(2)]
     assert {group.way for group in groups([one for one in flows if one is not None])} == {""}
+
+
+def to(number: int, host: int, rate: float, **more: Any) -> dict[str, Any]:
+    """A connection to one of several hosts that fills a link."""
+    ends = [f"10.0.0.1:{4000 + number}", f"10.0.0.{host}:5001"]
+    return entry(number, **FULL, rate=rate, endpoints=ends, **more)
+
+
+def full_links(entries: list[dict[str, Any]]) -> list[str]:
+    return sorted(one.text for one in sentences(entries) if one.kind == "bottleneck")
+
+
+def test_links_to_different_hosts_are_apart() -> None:
+    first, second = full_links([to(0, 2, 8e6), to(1, 3, 4e6)])
+    assert first.startswith("the link to 10.0.0.2 was full for connection 0: 8 Mbit/s of IP packets")
+    assert second.startswith("the link to 10.0.0.3 was full for connection 1: 4 Mbit/s of IP packets")
+
+
+def test_those_that_queue_at_one_place_share_a_link() -> None:
+    (said,) = full_links([to(0, 2, 8e6, shared=1), to(1, 3, 8e6, shared=1)])
+    assert said.startswith("the link was full, shared by 2 connections")
+
+
+def test_many_links_are_told_together() -> None:
+    (said,) = full_links([to(number, 2 + number, (1 + number) * 1e6) for number in range(5)])
+    assert said.startswith(
+        "the links to 5 hosts were full for 5 connections: 1 Mbit/s to 5 Mbit/s of IP packets"
+    )
+
+
+def test_several_links_have_no_utilization() -> None:
+    def several(*entries: dict[str, Any]) -> bool:
+        return are_several_links([found for one in entries if (found := flow(one)) is not None])
+
+    assert several(to(0, 2, 8e6), to(1, 3, 4e6))
+    assert not several(to(0, 2, 8e6), to(1, 2, 4e6))
+    assert not several(to(0, 2, 8e6, shared=1), to(1, 3, 8e6, shared=1))
 
 
 MARKED = {"congestion_window": 0.8, "bandwidth": 0.2, "base": 20.0, "queue": (2.0, 4.0), "full": 0.2}

@@ -15,6 +15,7 @@ from multitracer.output.digest import digest, limit_s
 
 FLAG_AT = 0.95
 
+_SEVERAL = "connections filled links of their own: --conn or --filter chooses those of one"
 _NO_RATE = "needs a link log: the captures do not show the capacity of the link"
 
 _SUMMARY = "needs a link that is seen full, or single segments, which a summary does not keep: use --full"
@@ -46,7 +47,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if m.summarised:
         estimate = _by_rate(m, results["connections"])
         if estimate is None:
-            return Result("utilization", inconclusive=_SUMMARY)
+            reason = _SEVERAL if _of_several_links(m, results) else _SUMMARY
+            return Result("utilization", inconclusive=reason)
         return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
     from multitracer.layers.link.path import link_path
     from multitracer.layers.link.resetlog import handshake_spans, handshakes
@@ -60,7 +62,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if path is None or m.snd is None or not answered(results, "flow_control", "idle_phases"):
         estimate = estimate or _by_rate(m, results["connections"])
         if estimate is None:
-            return Result("utilization", inconclusive=why_no_bottleneck(m) or _NO_RATE)
+            several = _of_several_links(m, results)
+            return Result(
+                "utilization", inconclusive=_SEVERAL if several else why_no_bottleneck(m) or _NO_RATE
+            )
         estimate["flagged"] = estimate["value"] <= FLAG_AT
         if answered(results, "idle_phases"):
             span_s = estimate["span_s"]
@@ -101,6 +106,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "estimate": estimate,
     }
     return Result("utilization", summary)
+
+
+def _of_several_links(m: Timeline, results: Mapping[str, Result]) -> bool:
+    return offered(m, results["connections"].summary["connections"]).several_links
 
 
 def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ def bottleneck(group: Group) -> str:
     """That a link was full, or that several kept its queue filled."""
     if _known_share(group.flows) < SELDOM:
         return _crowd(group.flows) + _queue(group, named=True)
-    return f"the link{group.way} was full{fullness(group)}{_filled_by(group)}{_queue(group, named=True)}"
+    return f"{_link(group)}{fullness(group)}{_filled_by(group)}{_queue(group, named=True)}"
 
 
 def _filled_by(group: Group) -> str:
@@ -64,7 +64,11 @@ def bufferbloat(group: Group) -> str:
     if _known_share(group.flows) < SELDOM:
         return f"{_crowd(group.flows)}, with {STANDING}{_queue(group)}"
     filled = _filled_by(group)
-    return f"the link{group.way} was full{fullness(group)}, with {STANDING}{filled}{_queue(group)}"
+    return f"{_link(group)}{fullness(group)}, with {STANDING}{filled}{_queue(group)}"
+
+
+def _link(group: Group) -> str:
+    return f"the link{group.way} was full" if group.links == 1 else f"the links{group.way} were full"
 
 
 def fullness(group: Group) -> str:
@@ -74,12 +78,13 @@ def fullness(group: Group) -> str:
     how = f", shared by {count(sharing, 'connection')}" if sharing > 1 else ""
     if 1 < sharing < len(flows):
         # They fill it by turns, or several links.
-        how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share it"
+        one = "it" if group.links == 1 else "one"
+        how = f" for {count(len(flows), 'connection')}, of which up to {sharing:,} share {one}"
     if group.main and 1 < sharing > len(flows) and group.limited:
         how += f" (the main limit of {group.limited:,} of them)"
     if len(flows) > 1:
         how = how or f" for {count(len(flows), 'connection')}"
-        return f"{how}: {_rates(flows)}{_share_of_time(group)}"
+        return f"{how}: {_rates(flows, group.links)}{_share_of_time(group)}"
     (only,) = flows
     if group.of > 1:
         how = f" for {whom(group)}{how}"
@@ -104,11 +109,11 @@ def _least(full: float, flows: tuple[Flow, ...]) -> str:
     return "at least " if needed_s > full * busy_s and full < WHOLE else ""
 
 
-def _rates(flows: tuple[Flow, ...]) -> str:
+def _rates(flows: tuple[Flow, ...], links: int) -> str:
     """The rate of the link as its connections show it; where one shows none, what they brought in all."""
     rates = sorted(flow.rate_bps for flow in flows if flow.rate_bps is not None)
     one_link = all(flow.link_known for flow in flows) or not any(flow.shared for flow in flows)
-    if len(rates) < len(flows) or not one_link:
+    if len(rates) < len(flows) or not (one_link or links > 1):
         return f"together {rate(together_bps(flows))} of payload on average"
     if rates[-1] <= ALIKE * rates[0]:
         return f"{rate(rates[len(rates) // 2])} of IP packets"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -62,7 +63,10 @@ class Group:
         How many of all that share a link the rate of that link limited for most of their time; those of which
         another sentence names another main cause are none of them.
     way : str
-        Which of the two links of a path it was, as `` from 10.0.0.1``; empty where data went one way only.
+        Which link it was, as `` from 10.0.0.1`` of the two of a path, or `` to 10.0.0.7`` of those to several
+        hosts; empty where all data went over one.
+    links : int
+        How many they are: those to many hosts are told together.
     """
 
     kind: str
@@ -76,6 +80,7 @@ class Group:
     of_s: float
     limited: int
     way: str = ""
+    links: int = 1
 
     @property
     def span_s(self) -> float:
@@ -100,7 +105,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
     """
     together = company(flows)
     found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
-    ways = _ways(flows)
+    ways = links_of(flows)
     weights = _weights(found, ways, lambda cause: cause.rank_s)
     parts = _weights(found, ways, lambda cause: cause.seconds)
     groups = []
@@ -147,6 +152,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
                 of_s,
                 limited,
                 f" {way}" if way else "",
+                len({ends(flow) for flow in chosen}) if way and way.endswith(HOSTS) else 1,
             )
         )
     return sorted(groups, key=lambda group: -group.weight)
@@ -157,16 +163,70 @@ def _full_link_first(flow: Flow, mine: Sequence[Cause]) -> bool:
     return flow.shared and mine[0].kind in FULL_LINK and dominating({"limits": flow.limits_s}) == "bandwidth"
 
 
+HOSTS = " hosts"
+_APART = 3
+"""The links of so many pairs of hosts have a sentence each; those of more are told together."""
+
+
+def ends(flow: Flow) -> tuple[str, str]:
+    """Addresses of the sender of its data, and of the receiver."""
+    return flow.sender, flow.receiver
+
+
+def links_of(flows: Sequence[Flow]) -> dict[int, str | None]:
+    """Of each connection, over which link its data went; None throughout where that is one for all.
+
+    The two directions of a path are two links, and those of different hosts are, unless more connections
+    queue at the same place than its own two hosts have.
+    """
+    ways, each = _ways(flows), Counter(map(ends, flows))
+    apart = [flow for flow in flows if _is_apart(flow, each)]
+    if len(each) == 1 or not apart:
+        return ways
+    host = max(_bytes_of_hosts(flows).items(), key=lambda one: one[1])[0]
+    found = dict(ways)
+    for sends in (True, False):
+        mine = [flow for flow in apart if (flow.sender == host) is sends]
+        others = {flow.receiver if sends else flow.sender for flow in mine if _fills_one(flow)}
+        if len({ends(flow) for flow in flows if (flow.sender == host) is sends}) < 2:
+            continue
+        word = "to" if sends else "from"
+        for flow in mine:
+            other = flow.receiver if sends else flow.sender
+            found[flow.index] = f"{word} {other}" if len(others) <= _APART else f"{word} {len(others)}{HOSTS}"
+    return found
+
+
+def are_several_links(flows: Sequence[Flow]) -> bool:
+    """Whether connections of different hosts filled links of their own: one rate is not that of all."""
+    each = Counter(map(ends, flows))
+    return len({frozenset(ends(flow)) for flow in flows if _fills_one(flow) and _is_apart(flow, each)}) > 1
+
+
+def _is_apart(flow: Flow, each: Mapping[tuple[str, str], int]) -> bool:
+    return flow.shared_with < each[ends(flow)]
+
+
+def _fills_one(flow: Flow) -> bool:
+    return dominating({"limits": flow.limits_s}) == "bandwidth"
+
+
+def _bytes_of_hosts(flows: Sequence[Flow]) -> dict[str, int]:
+    """Payload that each host sent or received."""
+    data: dict[str, int] = {}
+    for flow in flows:
+        for host in ends(flow):
+            data[host] = data.get(host, 0) + flow.unique_bytes
+    return data
+
+
 def _ways(flows: Sequence[Flow]) -> dict[int, str | None]:
     """Of each connection, which way its data went from the host that most data came from or went to.
 
     None throughout where no host both sent and received. The two directions of a path are two links: what
     fills one says nothing of the other.
     """
-    data: dict[str, int] = {}
-    for flow in flows:
-        for host in (flow.sender, flow.receiver):
-            data[host] = data.get(host, 0) + flow.unique_bytes
+    data = _bytes_of_hosts(flows)
     host = max(data, key=lambda one: data[one], default="")
     sent = {flow.index for flow in flows if flow.sender == host}
     if not sent or all(flow.index in sent for flow in flows if host in (flow.sender, flow.receiver)):

@@ -8,6 +8,7 @@ from functools import cached_property
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
+from multitracer.diagnosis.field.groups import are_several_links
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
 from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES, PACKET_BYTES
@@ -64,8 +65,15 @@ class Offered:
         return float(self._unique_bytes / self.wire_bytes)
 
     @cached_property
+    def several_links(self) -> bool:
+        """Whether the transfers filled links of their own: there is no bottleneck of all."""
+        return are_several_links(self.flows)
+
+    @cached_property
     def rate_bps(self) -> float | None:
         """Bits a second that the bottleneck carried while full; None if it never was, or no rate shows."""
+        if self.several_links:
+            return None
         full = self._full
         seen = sum(one.unique_bytes * part for one, part in full)
         if not self._unique_bytes or seen < SEEN_FULL * self._unique_bytes:

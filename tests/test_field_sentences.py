@@ -1133,7 +1133,7 @@ def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_
     first, *rest = sentences([entry(**facts, standstills=stood(9.0))])
     assert (first.kind, first.cost_s) == ("standstill", pytest.approx(9.0))
     assert first.text == (
-        "the path, or the receiver's host, stalled for at least 9.00 s: data was in flight and no ACK "
+        "the path, or the receiver's host, stalled for about 9.00 s: data was in flight and no ACK "
         "arrived; then that data was acknowledged"
     )
     costs = {found.kind: found.cost_s for found in rest}

@@ -356,8 +356,8 @@ def _standstill(group: Group) -> str:
     longest = "" if longer else f", the longest for about {duration(max(lengths_s))}"
     times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{longest}"
     before = all(flow.stalled_before for flow in group.flows)
-    # An ACK that was delayed, or on its way, comes in a stall behind this capture.
-    least = "at least " if longer or not before else ""
+    # An ACK that was delayed, or on its way, may come in a stall behind this capture, or after it.
+    least = "at least " if longer else "" if before else "about "
     if before:
         where = "the path before this capture, or the sender's host,"
         seen = "no data arrived, then data that had waited, by its timestamps"

@@ -34,7 +34,7 @@ impl Trains {
     /// Time in which the link was full: a queue stood, whatever the rate was then (a radio link's changes, and others may share it), or
     /// trains came at the plateau.
     fn full_ns(&self, rates: LinkRates) -> i64 {
-        self.queued_ns + (self.even_ns as f64 * self.even_share(rates)) as i64
+        self.queued_ns + (self.filled_ns as f64 * self.even_share(rates)) as i64
     }
 
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
@@ -53,7 +53,7 @@ impl Trains {
         Delivered {
             free_ns: self.all_ns - self.window_all_ns,
             queued_ns: self.queued_ns - self.window_queued_ns,
-            even_ns: self.even_ns,
+            even_ns: self.filled_ns,
         }
     }
 

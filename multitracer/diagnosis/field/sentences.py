@@ -150,7 +150,7 @@ def _receiver(group: Group) -> str:
             "paced its segments"
         )
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
-        said += f"; it took {rate(flows[0].goodput_bps)}"
+        said += f"; it read at most {rate(flows[0].goodput_bps)}"
     return said
 
 

@@ -406,6 +406,16 @@ def test_a_capture_at_the_sender_bounds_the_losses(
     assert sentences([one])[0].text.endswith(f"; {said}")
 
 
+@pytest.mark.parametrize(("unique", "kind"), [(4_100_000, "bottleneck"), (3_600_000, "loss")])
+def test_a_link_that_needed_four_fifths_of_the_time_is_the_main_cause(unique: int, kind: str) -> None:
+    """Its rate is known roughly, and a queue was seen for most of the time."""
+    one = entry(
+        bandwidth=0.56, congestion_window=0.32, loss_recovery=0.1, full=0.57, rate=2e6, evidence=["queue"],
+        unique=unique, lost=(0, 60), again={"fast": 60}, base=20.0, queue=(9.0, 40.0), point="snd",
+    )  # fmt: skip
+    assert sentences([one])[0].kind == kind
+
+
 def test_what_a_broken_transfer_left_unacknowledged_may_be_lost() -> None:
     one = entry(**FULL, point="snd", again={"fast": 40}, mss=1460, timestamps=True)
     one["bytes"]["acked"] -= 14_480

@@ -183,8 +183,9 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 
 
 def _carried_s(flow: Flow) -> float:
-    """Seconds that a link needed for the payload, if its rate showed again and again; 0 if it is shared."""
-    return 0.0 if not flow.rate_exact or flow.shared or flow.link_known else flow.needed_s
+    """Seconds that a link needed for the payload, if its rate showed for most of them; 0 if it is shared."""
+    seen = flow.rate_exact or (flow.full_share or 0.0) >= FULL
+    return 0.0 if not seen or flow.shared or flow.link_known else flow.needed_s
 
 
 def company(flows: Sequence[Flow]) -> Company:

@@ -138,7 +138,11 @@ def from_captures(
             # Written at once, its data would not have waited for the ACKs between its pauses, either.
             beyond_s += max(loss.s - one.cost_s, 0.0)
         if one.kind == _OPENING:
-            own_s = min(max(opening - last_s, late_s), took_s)
+            own_s = opening - last_s
+            if any(known.window_exactly == "at most " for known in path.flows):
+                # What of slow start was the application's does not show; the handshake was not.
+                own_s = min(own_s, _handshake_s(path))
+            own_s = min(max(own_s, late_s), took_s)
             claims.append(Claim(own_s, took_s - own_s, beyond_s=beyond_s))
         elif one.kind == "standstill" and not one.chains:
             # While a path stalls behind it, a link goes on with what waits for it.

@@ -974,6 +974,13 @@ def test_most_of_the_time_between_requests_may_be_the_path_s() -> None:
         assert ("most of it RTTs of the path" in said.text) is path
 
 
+@pytest.mark.parametrize(("point", "about"), [("snd", ""), ("mid", "about "), ("rcv", "about ")])
+def test_a_window_that_others_took_over_from_is_known_roughly(point: str, about: str) -> None:
+    one = entry(receiver_window=0.6, congestion_window=0.3, point=point)
+    (said, *_) = [found for found in sentences([one]) if found.kind == "idle_receiver_window"]
+    assert f"the receiver's window for {about}12.0 of 20.0 s" in said.text
+
+
 def test_a_small_window_says_what_it_allows() -> None:
     (said, *_) = sentences([entry(0, unique=6_240_000, **SMALL_WINDOW)])
     assert "(at most 65,535 bytes in each RTT of 210 ms)" in said.text

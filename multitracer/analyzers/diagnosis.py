@@ -106,7 +106,6 @@ def _from_captures(
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
     broken, some = unfinished(m, connections)
-    some = [*some, *cut_short(m, connections)]
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = None if m.summarised else chains_of(results)
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
@@ -121,7 +120,9 @@ def _from_captures(
     # The main cause first, with what the kernel has against it, then what cost most.
     rest = _dearest_first(rest)
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
-    return [*ended, *([whole] if whole is not None else []), *rest[:1], *some, *rest[1:], *others_own], loss
+    whole_said = [whole] if whole is not None else []
+    behind = [*rest[1:], *cut_short(m, connections), *others_own]
+    return [*ended, *whole_said, *rest[:1], *some, *behind], loss
 
 
 def _dearest_first(found: list[Finding]) -> list[Finding]:

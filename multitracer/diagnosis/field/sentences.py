@@ -137,7 +137,9 @@ def _receiver(group: Group) -> str:
     # It was full for less: that a sender waits for some more segments of room is inferred.
     # Where ACKs waited until the application had read, the RTT has these waits in it.
     either = kept_by == SMALL and any(acked_when_read(flow) for flow in flows)
-    said = f"{_EITHER if either else _RECEIVERS[kept_by]} for {time_of(group)}{of_all(group)}"
+    said = (
+        f"{_EITHER if either else _RECEIVERS[kept_by]} for {_roughly(flows)}{time_of(group)}{of_all(group)}"
+    )
     parts = [most, _closed(flows, zero), count(probes, "window probe") if probes else ""]
     of_window = "window: " if kept_by in (SLOW, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
@@ -152,6 +154,20 @@ def _receiver(group: Group) -> str:
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
         said += f"; it read at most {rate(flows[0].goodput_bps)}"
     return said
+
+
+def _roughly(flows: Sequence[Flow]) -> str:
+    """``about``, where the congestion window took over at times that do not show away from the sender."""
+    away = [flow for flow in flows if flow.point != "snd" and not flow.kernel]
+    window_s, other_s = (
+        sum(flow.limits_s.get(name, 0.0) for flow in away)
+        for name in ("receiver_window", "congestion_window")
+    )
+    return "about " if other_s >= ROUGHLY * window_s > 0 else ""
+
+
+ROUGHLY = 0.25
+"""From this part of the receiver window's time on, that of the congestion window makes it rough."""
 
 
 def _unscaled(flow: Flow) -> str:

@@ -44,8 +44,9 @@ def unusable_blocks(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[F
     wrong = of = 0
     evidence: list[tuple[str, int]] = []
     begin_s, end_s = np.inf, 0.0
+    known = {one.index: one for one in m.connections}
     for entry in [one for one in entries if one["sack"] and one["duplicate_acks"] >= LEAST][:_LOOKED_AT]:
-        source, connection = entry["source"], m.connections[entry["index"]]
+        source, connection = entry["source"], known[entry["index"]]
         acks, data = valid_acks(m, connection, source), payload_at(m, connection, source)
         acks = acks.where(acks["sack_count"] > 0)
         if len(acks) < LEAST or not len(data):

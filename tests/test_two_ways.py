@@ -9,7 +9,8 @@ from support_entries import entry
 
 from multitracer.cli.words import bottleneck
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.groups import are_several_links, groups
+from multitracer.diagnosis.field.groups import groups
+from multitracer.diagnosis.field.links import are_several_links
 from multitracer.diagnosis.field.measurement import _without_data
 from multitracer.diagnosis.field.phrases import percent_at_least
 from multitracer.diagnosis.field.saying import sentences

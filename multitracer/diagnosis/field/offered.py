@@ -8,7 +8,7 @@ from functools import cached_property
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import Flow, Object
 from multitracer.diagnosis.field.full_links import together_bps
-from multitracer.diagnosis.field.groups import are_several_links
+from multitracer.diagnosis.field.links import are_several_links
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.receivers import part_full
 from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES, PACKET_BYTES

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multitracer.alignment.translated import Split
 
 FEW_MATCHES = 3
-_ASKED = 100
+_ASKED = 100  # connections of the same hosts, for the place of a capture
 _SIMULATED_NS = 10**16  # 116 days: captures of simulations begin in 1970
 
 
@@ -323,23 +323,19 @@ def _observed_by_any(state: AlignmentState, source: int, conn: int) -> dict[str,
     seen = _observed(state, source, conn)
     if seen is not None and seen["grade"] != "guess":
         return seen
-    hosts = {address for address, _ in state.merged[conn].endpoints}
-    others = [
-        one
-        for one, merged in enumerate(state.merged)
-        if one != conn
-        and merged.member(source) is not None
-        and {host for host, _ in merged.endpoints} == hosts
-    ]
-    direction = state.merged[conn].endpoints[state.merged[conn].data_dir][0]
+    hosts = _hosts(state.merged[conn])
+    others = [one for one, merged in enumerate(state.merged) if one != conn and _hosts(merged) == hosts]
     for one in sorted(others, key=lambda one: -sum(state.merged[one].data_bytes))[:_ASKED]:
-        merged = state.merged[one]
-        if merged.endpoints[merged.data_dir][0] != direction:
-            continue
         found = _observed(state, source, one)
         if found is not None and found["grade"] != "guess":
             return found
     return seen
+
+
+def _hosts(merged: connections.Merged) -> tuple[str, ...]:
+    """Addresses of the sender of the data, and of the receiver."""
+    found = tuple(address for address, _ in merged.endpoints)
+    return found[::-1] if merged.data_dir else found
 
 
 def _observed(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:

@@ -39,23 +39,6 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("connections", {"connections": found})
 
 
-def _reset_ttl(known: Sequence[int] | None) -> dict[str, int] | None:
-    return None if known is None else dict(zip(("usual", "reset"), known, strict=True))
-
-
-def _window_scaling(summary: Mapping[str, Any]) -> str | None:
-    """What the SYNs say of window scaling (RFC 7323 section 2.2); None without both, or their options."""
-    if not summary["handshake"]:
-        return None
-    # The first packet is that of the end that opened.
-    opener, answerer = (summary[name] for name in _DIRECTIONS)
-    if opener["window_scale"] is None:
-        return None if opener["mss"] is None else "not_offered"
-    if answerer["window_scale"] is None:
-        return None if answerer["mss"] is None else "refused"
-    return "agreed"
-
-
 class _Timeouts(NamedTuple):
     """What `timeouts` found, by connection and direction."""
 
@@ -118,7 +101,7 @@ def _describe(
         "handshake": summary["handshake"],
         "closed": summary["closed"],
         "reset_by": summary["reset_by"][int(direction != "forward")],
-        "reset_ttl": _reset_ttl(summary["reset_ttl"][int(direction != "forward")]),
+        "reset_ttl": summary["reset_ttl"][int(direction != "forward")],
         "packets": {
             "sent": data["segments"],
             "data": data["data_segments"],
@@ -175,7 +158,7 @@ def _describe(
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
-        "window_scaling": _window_scaling(summary),
+        "window_scaling": summary["window_scaling"],
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
         **seen_from_here,

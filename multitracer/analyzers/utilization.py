@@ -47,12 +47,10 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if m.summarised:
         estimate = _by_rate(m, results["connections"])
         if estimate is None:
-            reason = _SEVERAL if _of_several_links(m, results) else _SUMMARY
-            return Result("utilization", inconclusive=reason)
+            return Result("utilization", inconclusive=_why_none(m, results))
         return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
     from multitracer.layers.link.path import link_path
     from multitracer.layers.link.resetlog import handshake_spans, handshakes
-    from multitracer.layers.tcp.bottleneck import why_no_bottleneck
     from multitracer.layers.tcp.transit import data_spans
     from multitracer.model.arrays.intervals import intersect, intervals, subtract, total, union
 
@@ -62,10 +60,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if path is None or m.snd is None or not answered(results, "flow_control", "idle_phases"):
         estimate = estimate or _by_rate(m, results["connections"])
         if estimate is None:
-            several = _of_several_links(m, results)
-            return Result(
-                "utilization", inconclusive=_SEVERAL if several else why_no_bottleneck(m) or _NO_RATE
-            )
+            return Result("utilization", inconclusive=_why_none(m, results))
         estimate["flagged"] = estimate["value"] <= FLAG_AT
         if answered(results, "idle_phases"):
             span_s = estimate["span_s"]
@@ -108,8 +103,15 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("utilization", summary)
 
 
-def _of_several_links(m: Timeline, results: Mapping[str, Result]) -> bool:
-    return offered(m, results["connections"].summary["connections"]).several_links
+def _why_none(m: Timeline, results: Mapping[str, Result]) -> str:
+    """Why captures alone show no utilization."""
+    if offered(m, results["connections"].summary["connections"]).several_links:
+        return _SEVERAL
+    if m.summarised:
+        return _SUMMARY
+    from multitracer.layers.tcp.bottleneck import why_no_bottleneck
+
+    return why_no_bottleneck(m) or _NO_RATE
 
 
 def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | None:

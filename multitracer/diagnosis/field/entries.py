@@ -38,7 +38,7 @@ def flow(
     again, bottleneck = entry["retransmissions"], entry.get("bottleneck") or {}
     losses, queue = entry.get("losses") or {}, shown_queue(entry) or {}
     seconds, limits_s = _limits(entry)
-    limits = entry.get("limits") or {}
+    limits, restarts = entry.get("limits") or {}, entry.get("restarts") or {}
     bounds = loss_bounds(entry)
     forward, hidden = entry["data_direction"] == "forward", hides_queues(entry)
     first, second = entry["endpoints"]
@@ -128,9 +128,9 @@ def flow(
         silences_s=tuple(one["silence_s"] for one in stalls),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
-        restarts=(entry.get("restarts") or {}).get("count", 0),
-        idle_times=(entry.get("restarts") or {}).get("idle_times", 0),
-        restart_bytes=(entry.get("restarts") or {}).get("flight_bytes", 0),
+        restarts=restarts.get("count", 0),
+        idle_times=restarts.get("idle_times", 0),
+        restart_bytes=restarts.get("flight_bytes", 0),
         window_scaling=entry.get("window_scaling"),
         timestamps=entry.get("timestamps") is not False,
         syn_timeouts=entry.get("syn_timeouts") or 0,

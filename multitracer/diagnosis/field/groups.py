@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
-from multitracer.diagnosis.field.links import HOSTS, ends, links_of
+from multitracer.diagnosis.field.links import Way, ends, links_of
 from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.frozen import frozen
 from multitracer.output.costs import SAID_S
@@ -151,8 +151,8 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
                 number,
                 of_s,
                 limited,
-                f" {way}" if way else "",
-                len({ends(flow) for flow in chosen}) if way and way.endswith(HOSTS) else 1,
+                f" {way.words}" if way else "",
+                len(set(map(ends, chosen))) if way and way.several else 1,
             )
         )
     return sorted(groups, key=lambda group: -group.weight)
@@ -165,15 +165,15 @@ def _full_link_first(flow: Flow, mine: Sequence[Cause]) -> bool:
 
 def _weights(
     found: Sequence[tuple[Flow, list[Cause]]],
-    ways: Mapping[int, str | None],
+    ways: Mapping[int, Way | None],
     counted_s: Callable[[Cause], float],
-) -> dict[tuple[str, str | None], float]:
+) -> dict[tuple[str, Way | None], float]:
     """Part of the time that each kind of cause took, by the seconds of it that count, weighted with data.
 
     Full links are kept apart by the way that the data went.
     """
     whole = sum(flow.unique_bytes for flow, _ in found) or 1
-    weights: dict[tuple[str, str | None], float] = {}
+    weights: dict[tuple[str, Way | None], float] = {}
     for flow, mine in found:
         total_s = sum(cause.seconds for cause in mine)
         for cause in mine:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.output.digest import dominating
 
-HOSTS = " hosts"
 _APART = 3
 """The links of so many pairs of hosts have a sentence each; those of more are told together."""
+
+
+class Way(NamedTuple):
+    """Which link it was, or which.
+
+    Attributes
+    ----------
+    words : str
+        ``from 10.0.0.1``, ``to 3 hosts``.
+    several : bool
+        Whether they are the links of many pairs of hosts.
+    """
+
+    words: str
+    several: bool = False
 
 
 def ends(flow: Flow) -> tuple[str, str]:
@@ -18,27 +33,23 @@ def ends(flow: Flow) -> tuple[str, str]:
     return flow.sender, flow.receiver
 
 
-def links_of(flows: Sequence[Flow]) -> dict[int, str | None]:
+def links_of(flows: Sequence[Flow]) -> dict[int, Way | None]:
     """Of each connection, over which link its data went; None throughout where that is one for all.
 
     The two directions of a path are two links, and those of different hosts are, unless more connections
     queue at the same place than its own two hosts have.
     """
-    ways, each = _ways(flows), Counter(map(ends, flows))
-    apart = [flow for flow in flows if _is_apart(flow, each)]
-    if len(each) == 1 or not apart:
-        return ways
-    host = max(_bytes_of_hosts(flows).items(), key=lambda one: one[1])[0]
-    found = dict(ways)
+    host, each = _busiest(flows), Counter(map(ends, flows))
+    found = _ways(flows, host)
     for sends in (True, False):
-        mine = [flow for flow in apart if (flow.sender == host) is sends]
-        others = {flow.receiver if sends else flow.sender for flow in mine if _fills_one(flow)}
-        if len({ends(flow) for flow in flows if (flow.sender == host) is sends}) < 2:
+        same = [flow for flow in flows if (flow.sender == host) is sends]
+        if len(set(map(ends, same))) < 2:
             continue
-        word = "to" if sends else "from"
-        for flow in mine:
-            other = flow.receiver if sends else flow.sender
-            found[flow.index] = f"{word} {other}" if len(others) <= _APART else f"{word} {len(others)}{HOSTS}"
+        mine = [(flow, flow.receiver if sends else flow.sender) for flow in same if _is_apart(flow, each)]
+        others = {other for flow, other in mine if _fills_one(flow)}
+        several, word = len(others) > _APART, "to" if sends else "from"
+        for flow, other in mine:
+            found[flow.index] = Way(f"{word} {f'{len(others)} hosts' if several else other}", several)
     return found
 
 
@@ -56,24 +67,21 @@ def _fills_one(flow: Flow) -> bool:
     return dominating({"limits": flow.limits_s}) == "bandwidth"
 
 
-def _bytes_of_hosts(flows: Sequence[Flow]) -> dict[str, int]:
-    """Payload that each host sent or received."""
-    data: dict[str, int] = {}
+def _busiest(flows: Sequence[Flow]) -> str:
+    """The host that most data came from or went to."""
+    data: Counter[str] = Counter()
     for flow in flows:
-        for host in ends(flow):
-            data[host] = data.get(host, 0) + flow.unique_bytes
-    return data
+        data.update(dict.fromkeys(ends(flow), flow.unique_bytes))
+    return max(data, key=lambda host: data[host], default="")
 
 
-def _ways(flows: Sequence[Flow]) -> dict[int, str | None]:
-    """Of each connection, which way its data went from the host that most data came from or went to.
+def _ways(flows: Sequence[Flow], host: str) -> dict[int, Way | None]:
+    """Of each connection, which way its data went from the host with most data.
 
-    None throughout where no host both sent and received. The two directions of a path are two links: what
+    None throughout where that did not both send and receive. The two directions of a path are two links: what
     fills one says nothing of the other.
     """
-    data = _bytes_of_hosts(flows)
-    host = max(data, key=lambda one: data[one], default="")
     sent = {flow.index for flow in flows if flow.sender == host}
-    if not sent or all(flow.index in sent for flow in flows if host in (flow.sender, flow.receiver)):
+    if not sent or all(flow.index in sent for flow in flows if host in ends(flow)):
         return dict.fromkeys((flow.index for flow in flows), None)
-    return {flow.index: f"from {host}" if flow.index in sent else f"toward {host}" for flow in flows}
+    return {flow.index: Way(f"{'from' if flow.index in sent else 'toward'} {host}") for flow in flows}

@@ -100,8 +100,7 @@ def _discarded(number: int, lost: int) -> str:
 def _in_flight(flows: tuple[Flow, ...]) -> str:
     """``; 40 others were in flight when the capture ended``: nothing is known of them."""
     number = sum(flow.in_flight for flow in flows)
-    others = f"{number:,} other{'s' if number > 1 else ''}"
-    return f"; {others} {were(number)} in flight when the capture ended" if number else ""
+    return f"; {count(number, 'other')} {were(number)} in flight when the capture ended" if number else ""
 
 
 def _all_acknowledged(flow: Flow) -> bool:

@@ -70,12 +70,8 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
     return main, [one for one, ended in found if not _are_most(ended, connections)]
 
 
-_OR_NOT = ", or a middlebox sent the RST"
-_RESET_BY = {
-    "sender": ("the sender", "what had not arrived by then was never delivered"),
-    "receiver": ("the receiver", f"its application wanted no more{_OR_NOT}"),
-    "both": ("both ends", "what had not arrived by then was never delivered"),
-}
+_UNDELIVERED = "what had not arrived by then was never delivered"
+_RESET_BY = {"sender": "the sender", "receiver": "the receiver", "both": "both ends"}
 
 
 def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
@@ -99,7 +95,7 @@ def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
     RFC 9293 section 3.10.7.4; RFC 2525 section 2.17 (a close with data unread).
     """
     found = []
-    for by, (who, meaning) in _RESET_BY.items():
+    for by, who in _RESET_BY.items():
         reset = [
             entry
             for entry in connections
@@ -111,25 +107,25 @@ def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
         if not reset:
             continue
         which = "the connection" if len(connections) == 1 else _which(reset, len(connections))
-        text = f"{who} reset {which}: {_left(reset)}; {_who_sent(reset, meaning)}"
+        text = f"{who} reset {which}: {_left(reset)}; {_meaning(reset, by)}"
         ends = [entry["end"] for entry in reset]
         found.append(Finding(text, 0.0, "reset", plot_command(m, max(min(ends) - 1, 0.0), max(ends))))
     return found
 
 
-def _who_sent(reset: list[Summary], meaning: str) -> str:
-    """What the TTLs of the RST and of other packets say of its sender; else what it may mean."""
+def _meaning(reset: list[Summary], by: str) -> str:
+    """What a RST means; by the TTLs of it and of other packets, where they are known, who sent it."""
     known = [entry["reset_ttl"] for entry in reset if entry["reset_ttl"] is not None]
-    if len(known) < len(reset):
-        return meaning
-    apart = [abs(one["reset"] - one["usual"]) for one in known]
-    if min(apart) >= _OTHER_HOPS:
+    apart = [abs(one["reset"] - one["usual"]) for one in known] if len(known) == len(reset) else []
+    if apart and min(apart) >= _OTHER_HOPS:
         which = "the RST" if len(known) == 1 else "these RSTs"
         ttls = f"{known[0]['reset']} here, that of its other packets {known[0]['usual']}"
         return f"something on the path sent {which} in its name (TTL {ttls})"
-    if max(apart) == 0:
-        return meaning.replace(_OR_NOT, " (the RST has the TTL of its other packets)")
-    return meaning
+    if by != "receiver":
+        return _UNDELIVERED
+    own = apart and max(apart) == 0
+    sent = " (the RST has the TTL of its other packets)" if own else ", or a middlebox sent the RST"
+    return f"its application wanted no more{sent}"
 
 
 _OTHER_HOPS = 3

@@ -11,7 +11,7 @@ from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_
 from multitracer.layers.tcp.transit import payload_at, valid_acks
 from multitracer.model.timeline import Timeline
 
-LEAST = 3
+_LEAST = 3
 """So many ACKs have to have such blocks..."""
 _MOSTLY = 0.5
 """...and this part of all that have blocks."""
@@ -45,17 +45,17 @@ def unusable_blocks(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[F
     evidence: list[tuple[str, int]] = []
     begin_s, end_s = np.inf, 0.0
     known = {one.index: one for one in m.connections}
-    for entry in [one for one in entries if one["sack"] and one["duplicate_acks"] >= LEAST][:_LOOKED_AT]:
+    for entry in [one for one in entries if one["sack"] and one["duplicate_acks"] >= _LEAST][:_LOOKED_AT]:
         source, connection = entry["source"], known[entry["index"]]
         acks, data = valid_acks(m, connection, source), payload_at(m, connection, source)
         acks = acks.where(acks["sack_count"] > 0)
-        if len(acks) < LEAST or not len(data):
+        if len(acks) < _LEAST or not len(data):
             continue
         # One past the FIN.
         last = int((data["seq"] + data["length"]).max()) + 1
         outside = (acks["sack_high"] > max(last, int(acks["ack"].max()))) | (acks["sack_high"] < 0)
         number = int(np.count_nonzero(outside))
-        if number < max(LEAST, _MOSTLY * len(acks)):
+        if number < max(_LEAST, _MOSTLY * len(acks)):
             continue
         wrong, of = wrong + number, of + len(acks)
         evidence += [

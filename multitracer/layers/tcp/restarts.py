@@ -17,7 +17,7 @@ from multitracer.layers.tcp.transit import payload_at
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Connection, Timeline
 
-IDLE_NS = 200_000_000
+_IDLE_NS = 200_000_000
 """No timer is shorter (Linux)."""
 
 _INITIAL = 10
@@ -66,7 +66,7 @@ def restarts(m: Timeline, connection: Connection, source: int, base_ns: int, uni
     base_ns : int
         The smallest RTT of the whole path, or an upper bound of it.
     unit : int
-        Payload of a full segment, in bytes.
+        The MSS, in bytes.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def restarts(m: Timeline, connection: Connection, source: int, base_ns: int, uni
     ends = rows["seq"] + rows["length"]
     new = ends > np.maximum.accumulate(np.append(0, ends[:-1]))
     t_ns, length = rows["t_ns"][new], rows["length"][new].astype(np.int64)
-    begin = np.append(0, np.flatnonzero(np.diff(t_ns) > max(IDLE_NS, 2 * base_ns)) + 1)
+    begin = np.append(0, np.flatnonzero(np.diff(t_ns) > max(_IDLE_NS, 2 * base_ns)) + 1)
     if len(begin) < 2:
         return None
     sent = np.append(0, np.cumsum(length))

@@ -133,8 +133,8 @@ pub fn possible(connection: &Connection, direction: usize) -> u64 {
 
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.
 ///
-/// At the receiver's own capture these are all of which two copies came by, but what its host had discarded. Elsewhere those whose original came by behind its
-/// retransmission, where at most one in [`FEW_LOST`] was lost behind this point; and the receiver says so: by SACK, by
+/// At the receiver's own capture these are all of which two copies came by, but what its host had discarded. Elsewhere those
+/// whose original came by behind its retransmission, where at most one in [`FEW_LOST`] was lost behind this point; and the receiver says so: by SACK, by
 /// DSACK (RFC 2883; not where the network duplicates packets, RFC 3708 section 3), by an ACK sooner than the second copy
 /// can have been answered, or with a timestamp older than that of the second copy (RFC 3522).
 pub fn needless(connection: &Connection, direction: usize) -> u64 {

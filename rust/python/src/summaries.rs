@@ -4,7 +4,7 @@ use multitracer_core::digest::Digest;
 use multitracer_core::json::{Entries, EntryContext, path_object};
 use multitracer_core::summary::{
     Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused, reset_by,
-    reset_ttl, retransmissions, syn_timeouts, unacked_timeouts,
+    reset_ttl, retransmissions, syn_timeouts, unacked_timeouts, window_scaling,
 };
 use multitracer_core::tracker::{CAUSES, Connection, ConnectionStore, Limit, Sender, TakenBack, Waits};
 use pyo3::exceptions::PyIndexError;
@@ -191,7 +191,12 @@ pub(crate) fn connection_to_python<'py>(
     d.set_item(intern!(py, "handshake"), connection.handshake())?;
     d.set_item(intern!(py, "closed"), Closed::of(connection).name())?;
     d.set_item(intern!(py, "reset_by"), (reset_by(connection, 0), reset_by(connection, 1)))?;
-    d.set_item(intern!(py, "reset_ttl"), (reset_ttl(connection, 0), reset_ttl(connection, 1)))?;
+    let [forward, reverse] = [0, 1].map(|direction| {
+        let ttls = reset_ttl(connection, direction).map(|ttls| ttls.map(u64::from));
+        ttls.map(|ttls| counts(py, &["usual", "reset"], &ttls)).transpose()
+    });
+    d.set_item(intern!(py, "reset_ttl"), (forward?, reverse?))?;
+    d.set_item(intern!(py, "window_scaling"), window_scaling(connection))?;
     d.set_item(intern!(py, "syn_timeouts"), syn_timeouts(connection))?;
     d.set_item(intern!(py, "unacked_timeouts"), unacked_timeouts(connection))?;
     let [forward, reverse] = [0, 1].map(|direction| exchanges_to_python(py, connection.exchanges(direction)));

@@ -4,7 +4,8 @@
 //! thousands of connections, that way costs fifty times as much. A test compares both.
 
 use super::number::{push_int, push_rounded};
-use super::path::push_path;
+use super::path::{or_null, push_path};
+use super::string::push_string;
 use crate::summary::{
     Closed, RoundTrips, Unfinished, acks_lost, losses, needless, never_passed, possible, refused, reset_by,
     reset_ttl, retransmissions, syn_timeouts, unacked_timeouts, window_scaling,
@@ -94,19 +95,13 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"handshake\": ");
     push_flag(out, connection.handshake());
     out.push_str(",\n      \"closed\": ");
-    push_word(out, Closed::of(connection).name());
+    push_string(out, Closed::of(connection).name());
     out.push_str(",\n      \"reset_by\": ");
-    match reset_by(connection, direction) {
-        Some(who) => push_word(out, who),
-        None => out.push_str("null"),
-    }
+    or_null(out, reset_by(connection, direction), push_string);
     out.push_str(",\n      \"reset_ttl\": ");
-    match reset_ttl(connection, direction) {
-        Some([usual, reset]) => {
-            let _ = write!(out, "{{\n        \"usual\": {usual},\n        \"reset\": {reset}\n      }}");
-        }
-        None => out.push_str("null"),
-    }
+    or_null(out, reset_ttl(connection, direction), |out, [usual, reset]| {
+        let _ = write!(out, "{{\n        \"usual\": {usual},\n        \"reset\": {reset}\n      }}");
+    });
     out.push_str(",\n      \"packets\": {\n        \"sent\": ");
     push_int(out, sent.segments as i64);
     out.push_str(",\n        \"data\": ");
@@ -171,10 +166,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     out.push_str(",\n      \"timestamps\": ");
     push_flag(out, timestamps && other_timestamps);
     out.push_str(",\n      \"window_scaling\": ");
-    match window_scaling(connection) {
-        Some(word) => push_word(out, word),
-        None => out.push_str("null"),
-    }
+    or_null(out, window_scaling(connection), push_string);
     out.push_str(",\n      \"max_flight_bytes\": ");
     push_int(out, sent.max_flight);
     out.push_str(",\n      \"max_window_bytes\": ");
@@ -305,13 +297,6 @@ fn push_records(out: &mut String, records: &[u64], begin: &str, end: &str) {
 }
 
 /// What shows that it broke off.
-/// A word that needs no escapes, quoted.
-fn push_word(out: &mut String, word: &str) {
-    out.push('"');
-    out.push_str(word);
-    out.push('"');
-}
-
 fn push_unfinished(out: &mut String, connection: &Connection, direction: usize, context: &EntryContext) {
     out.push_str(",\n      \"unfinished\": ");
     let Some(found) = Unfinished::of(connection, direction) else { return out.push_str("null") };

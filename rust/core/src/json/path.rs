@@ -25,7 +25,8 @@ pub fn path_object(connection: &Connection, direction: usize) -> String {
     out
 }
 
-fn or_null<T>(out: &mut String, value: Option<T>, push: impl FnOnce(&mut String, T)) {
+/// A value as `push` writes it, or that there is none.
+pub(super) fn or_null<T>(out: &mut String, value: Option<T>, push: impl FnOnce(&mut String, T)) {
     match value {
         Some(value) => push(out, value),
         None => out.push_str("null"),

@@ -162,7 +162,7 @@ impl Sender {
         let end = seq + i64::from(segment.length);
         let arrived = end <= self.snd_una || self.sacked.overlap(seq, end) == end - seq;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
-        let passed_over = self.is_passed_over(seq);
+        let passed_over = !arrived && self.is_passed_over(seq);
         let books = self.books.get_or_insert_default();
         books.counts.doubled += segments;
         if arrived {

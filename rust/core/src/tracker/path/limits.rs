@@ -197,13 +197,7 @@ impl Limits {
         let shared = link.map_or(0.0, Link::full_share);
         let at = |wait: Wait| spent.at(wait) as f64;
         let busy_ns = at(Wait::Network) + at(Wait::Recovery) + at(Wait::Drain);
-        // What was sent again crossed the link again, if it was not lost before it. Where others take their share of the
-        // link, its rate says nothing of how long it was full.
         let sent = sender.totals().data_bytes.max(1) as f64;
-        let copies = match path.shared {
-            Some(1..) => None,
-            _ => Some(sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0)),
-        };
         let mut rates = path.rates();
         // Whoever waits for the application sends at once what it is given, and that queues; what comes at one rate without a
         // queue, and as it left its sender, has that rate from the sender, which paces it (BBR), or from its host.
@@ -277,6 +271,8 @@ impl Limits {
         let recovery_ns = at(Wait::Recovery);
         let part = recovery_ns / (behind_ns + recovery_ns + at(Wait::Drain)).max(1.0);
         let rate = rate.or(rates.queued).filter(|_| alone);
+        // What was sent again crossed the link again, if it was not lost before it.
+        let copies = sent / (sent - sender.totals().duplicate_bytes as f64).max(1.0);
         let in_recovery = rate.map_or(1.0, |rate| needed_in_recovery(path, copies, rate, recovery_ns));
         let (in_recovery, full_behind) = split(full_behind, in_recovery.min(full_behind), part);
         let left_ns = before_ns + behind_ns * (1.0 - full_behind);
@@ -375,8 +371,8 @@ impl Limits {
 }
 
 /// Part of loss recovery that a link of that rate, bytes a second, needed for what arrived in it.
-fn needed_in_recovery(path: &Path, copies: Option<f64>, rate: f64, recovery_ns: f64) -> f64 {
-    path.gaps.recovered() as f64 * copies.unwrap_or(1.0) * 1e9 / rate.max(1.0) / recovery_ns.max(1.0)
+fn needed_in_recovery(path: &Path, copies: f64, rate: f64, recovery_ns: f64) -> f64 {
+    path.gaps.recovered() as f64 * copies * 1e9 / rate.max(1.0) / recovery_ns.max(1.0)
 }
 
 /// The share of a part of a time, and that of the rest, which together are the `whole`; the first as near to `first` as that

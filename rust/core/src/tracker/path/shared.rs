@@ -264,7 +264,8 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
 /// Whether two wait in the same queue, as far as they were there at the same time. The ACKs of one may wait behind the data of another
 /// that goes the other way: that is no queue of its data.
 fn alike(a: &Flow, b: &Flow) -> bool {
-    if a.hosts[0] == b.hosts[1] && a.hosts[1] == b.hosts[0] {
+    let [sender, receiver] = a.hosts;
+    if b.hosts == [receiver, sender] {
         return false;
     }
     let width = a.series.width.max(b.series.width);

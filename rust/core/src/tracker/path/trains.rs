@@ -3,6 +3,7 @@
 
 mod full;
 mod rate;
+mod run;
 
 pub(super) use full::{CARRIED, Delivered, LinkRates};
 
@@ -10,6 +11,7 @@ use super::half::{Added, Halves};
 use super::histogram::Histogram;
 use super::paces::Paces;
 use crate::tracker::fields::{Fields, Walk, walk_over};
+use run::Run;
 
 /// Rates in bytes a second.
 type Rates = Histogram<6>;
@@ -58,11 +60,8 @@ pub(super) struct Trains {
     pub all_ns: i64,
     pub queued_ns: i64,
     pub even_ns: i64,
-    /// How long trains have come evenly, or while a queue stood, without a break; what of that is not in the next, which has the time of
-    /// those without a queue that did so for a round trip: what a window that is smaller sends at once is over sooner.
-    run_ns: i64,
-    pending_ns: i64,
-    pub filled_ns: i64,
+    /// What of these went on for so long that it filled a link.
+    pub run: Run,
     /// What of the last came as it had left its sender, by the clock of that: no link before this point gave it its rate.
     unwaited_ns: i64,
     /// What of all the receiver's window took.
@@ -98,9 +97,7 @@ impl Fields for Trains {
             all_ns,
             queued_ns,
             even_ns,
-            run_ns,
-            pending_ns,
-            filled_ns,
+            run,
             unwaited_ns,
             window_all_ns,
             window_queued_ns,
@@ -121,7 +118,7 @@ impl Fields for Trains {
         } else if W::READS {
             (*heard_ns, *silence_ns, *acked, *duplicates) = if *sack { (0, 0, 0, 0) } else { follow };
         }
-        walk_over!(walk: all_ns, queued_ns, even_ns, run_ns, pending_ns, filled_ns, unwaited_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
+        walk_over!(walk: all_ns, queued_ns, even_ns, run, unwaited_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
 }
 
@@ -168,7 +165,7 @@ impl Trains {
     /// The application paused: what comes next is a new train.
     pub fn cut(&mut self) {
         self.since_ns = None;
-        (self.run_ns, self.pending_ns) = (0, 0);
+        self.run.end();
     }
 
     /// An ACK passes, and all that has arrived by it; how much of that is new. `unit` is the payload of a full segment.
@@ -258,7 +255,7 @@ impl Trains {
         if even {
             self.rates.add(rate, self.bytes, took_ns);
         }
-        self.run(queued, even || stale, took_ns, base_ns);
+        self.run.go_on(queued, even || stale, took_ns, base_ns);
         if queued {
             let busy_ns = took_ns - self.silent_ns(took_ns, least_ns);
             self.queued_ns = self.queued_ns.saturating_add(busy_ns);
@@ -271,19 +268,6 @@ impl Trains {
             if halves.clock.ticks.waited_ns() == Some(0) {
                 self.unwaited_ns = self.unwaited_ns.saturating_add(took_ns);
             }
-        }
-    }
-
-    /// A train that goes on what came before, or breaks it.
-    fn run(&mut self, queued: bool, even: bool, took_ns: i64, base_ns: i64) {
-        if !(queued || even) {
-            (self.run_ns, self.pending_ns) = (0, 0);
-            return;
-        }
-        self.run_ns = self.run_ns.saturating_add(took_ns);
-        self.pending_ns = self.pending_ns.saturating_add(if queued { 0 } else { took_ns });
-        if self.run_ns >= base_ns {
-            self.filled_ns = self.filled_ns.saturating_add(std::mem::take(&mut self.pending_ns));
         }
     }
 
@@ -476,22 +460,5 @@ mod tests {
             trains.all_ns
         });
         assert_eq!(with_ns, without_ns);
-    }
-
-    /// Trains of 5 ms each: a window that is sent at once takes less than the round trip of 20 ms, and then nothing comes.
-    #[test]
-    fn only_trains_that_go_on_for_a_round_trip_fill_a_link() {
-        let after = |burst: usize, queued: bool| {
-            let mut trains = Trains::default();
-            for number in 0..40 {
-                let gap = number % (burst + 1) == burst;
-                trains.run(queued && number % 8 == 7, !gap, 5 * MS, 20 * MS);
-            }
-            trains.filled_ns / MS
-        };
-        assert_eq!(after(3, false), 0, "15 ms of 20");
-        assert_eq!(after(4, false), 160, "all but the gaps");
-        assert_eq!(after(40, false), 200);
-        assert_eq!(after(40, true), 175, "a queue goes on, and counts for itself");
     }
 }

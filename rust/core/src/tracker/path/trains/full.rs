@@ -10,18 +10,18 @@ pub(in crate::tracker::path) struct LinkRates {
     pub queued: Option<f64>,
 }
 
-/// Time of trains that the receiver's window did not take; of that, while a queue stood; and with even spacing without one.
+/// Time of trains that the receiver's window did not take; of that, while a queue stood; and what filled a link without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::tracker::path) struct Delivered {
     free_ns: i64,
     queued_ns: i64,
-    even_ns: i64,
+    filled_ns: i64,
 }
 
 impl Fields for Delivered {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Delivered { free_ns, queued_ns, even_ns } = self;
-        walk_over!(walk: free_ns, queued_ns, even_ns);
+        let Delivered { free_ns, queued_ns, filled_ns } = self;
+        walk_over!(walk: free_ns, queued_ns, filled_ns);
     }
 }
 
@@ -34,7 +34,7 @@ impl Trains {
     /// Time in which the link was full: a queue stood, whatever the rate was then (a radio link's changes, and others may share it), or
     /// trains came at the plateau.
     fn full_ns(&self, rates: LinkRates) -> i64 {
-        self.queued_ns + (self.filled_ns as f64 * self.even_share(rates)) as i64
+        self.queued_ns + (self.run.filled_ns as f64 * self.even_share(rates)) as i64
     }
 
     /// Share of a time without hindrance by application and receiver's window in which it was full: only trains tell,
@@ -53,13 +53,13 @@ impl Trains {
         Delivered {
             free_ns: self.all_ns - self.window_all_ns,
             queued_ns: self.queued_ns - self.window_queued_ns,
-            even_ns: self.filled_ns,
+            filled_ns: self.run.filled_ns,
         }
     }
 
     /// The same share of a part of that time, from what trains had delivered in it.
     pub fn full_share_in(&self, part: Delivered, busy_ns: f64, rates: LinkRates) -> f64 {
-        let full_ns = part.queued_ns as f64 + part.even_ns as f64 * self.even_share(rates);
+        let full_ns = part.queued_ns as f64 + part.filled_ns as f64 * self.even_share(rates);
         (full_ns / (part.free_ns as f64).max(busy_ns * TOLD).max(1.0)).clamp(0.0, 1.0)
     }
 

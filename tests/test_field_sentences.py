@@ -350,6 +350,19 @@ def test_a_connection_counts_by_its_data() -> None:
     assert "the sum over 9 connections of 10" in {one.kind: one.text for one in found}["idle_application"]
 
 
+def test_recovery_that_cost_more_than_several_filled_the_link_for_comes_first() -> None:
+    """Three that filled the link in turn, and two whose first flight was lost: 3.2 s of 5 s."""
+    filled = [
+        entry(at, seconds=0.6, bandwidth=0.97, full=0.97, rate=4e6, lost=(20, 0), shared=2) for at in range(3)
+    ]
+    waited = {"loss_recovery": 0.84, "bandwidth": 0.16, "lost": (12, 0)}
+    late = [entry(at, seconds=3.8, **waited, rate=4e6, full=0.97) for at in (3, 4)]
+    assert [one.kind for one in sentences([*filled, *late])][:1] == ["loss"]
+    # Beside a link that was full for longer than they waited, it is its losses.
+    long = [entry(at, seconds=5.0, bandwidth=0.97, full=0.97, rate=4e6, shared=2) for at in range(3)]
+    assert [one.kind for one in sentences([*long, *late])][:1] == ["bottleneck"]
+
+
 def test_the_kernels_count_overrules() -> None:
     first, second, *_ = sentences([entry(**FULL, point="snd")], kernel={0: KernelCounts(367)})
     assert (first.kind, second.kind) == ("local_drop", "kernel_count")

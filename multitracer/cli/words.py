@@ -121,7 +121,7 @@ def _handshake_s(found: Object) -> float:
 
 
 def _before_data_s(found: Object) -> float:
-    """Seconds behind the handshake in which data was sent that never came by."""
+    """Seconds behind the handshake in which data was sent that never reached this capture."""
     return limit_s(found, "loss_recovery_before_data")
 
 

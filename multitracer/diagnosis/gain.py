@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from multitracer.model.frozen import frozen
+from multitracer.model.packet_size import INITIAL_SEGMENTS
 
 DEFINITION = (
     "a cost is how much sooner the transfer would have been complete without the cause and what followed it; "
@@ -27,9 +28,6 @@ DEFINITION = (
     "needs for its bytes"
 )
 """Stands in the output."""
-
-INITIAL_SEGMENTS = 10
-"""The initial congestion window (RFC 6928)."""
 
 HIDDEN = 0.1
 """Two measurements of a full link's rate differ by up to this part."""

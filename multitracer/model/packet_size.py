@@ -1,4 +1,4 @@
-"""The size of an IP packet of most networks, of what is in it beside data, and of what its fields allow."""
+"""The size of most networks' IP packets, of what is in them beside data, and of windows by the standards."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ HEADERS_BYTES = 40 + TIMESTAMPS_BYTES
 
 LARGEST_UNSCALED = 65_535
 """The largest window without scaling (RFC 7323 section 2.2)."""
+
+INITIAL_SEGMENTS = 10
+"""The initial congestion window, in segments (RFC 6928)."""
 
 LEAST_HEADERS_BYTES = HEADERS_BYTES - TIMESTAMPS_BYTES
 """The same without timestamps."""

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from multitracer.diagnosis.gain import INITIAL_SEGMENTS
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK_NAME
-from multitracer.model.packet_size import LEAST_HEADERS_BYTES
+from multitracer.model.packet_size import INITIAL_SEGMENTS, LEAST_HEADERS_BYTES
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from multitracer.diagnosis.field.causes import FULL_LINK, Cause, Company, causes, company
+from multitracer.diagnosis.field.causes import FULL_LINK, RECOVERY, Cause, Company, causes, company
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.links import Way, ends, links_of
 from multitracer.diagnosis.field.receivers import window_fills_link
@@ -155,7 +155,20 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
                 len(set(map(ends, chosen))) if way and way.several else 1,
             )
         )
-    return sorted(groups, key=lambda group: -group.weight)
+    return _ranked(sorted(groups, key=lambda group: -group.weight))
+
+
+def _ranked(groups: list[Group]) -> list[Group]:
+    """With recovery first, where it cost more time than the link was full for that several took turns at.
+
+    Data says little of it: who waited for a timer brought no more than who did not.
+    """
+    first = groups[0] if groups else None
+    if first is None or first.of < 2 or first.kind not in FULL_LINK:
+        return groups
+    full_s = min(sum(flow.limits_s.get("bandwidth", 0.0) for flow in first.flows), first.span_s)
+    lost = next((group for group in groups if group.kind in RECOVERY and group.cost_s > full_s), first)
+    return [lost, *(group for group in groups if group is not lost)]
 
 
 def _full_link_first(flow: Flow, mine: Sequence[Cause]) -> bool:

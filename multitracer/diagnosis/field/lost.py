@@ -136,10 +136,13 @@ def _reordered(flows: tuple[Flow, ...], again: int) -> str:
 def loss(group: Group) -> str:
     """That losses, and what they did to the congestion window, took the time."""
     flows = group.flows
-    said = losses(flows) + acks(flows) + by_cause(flows)
+    said = losses(flows) + acks(flows)
+    causes = by_cause(flows)
     if sum(flow.before_data_s for flow in flows) >= SILENT * group.seconds:
-        never = "what was sent first never came by (by IP identifications)"
-        said = (f"{said}; {never}" if any(flow.lost for flow in flows) else never) + first_late(group)
+        first = f"the first flight was lost before this capture (by IP identifications){first_late(group)}"
+        said = f"{said}; {first}{causes}" if any(flow.lost for flow in flows) else first
+    else:
+        said += causes
     return said + policed(flows) + held_in_recovery(group)
 
 

@@ -290,7 +290,6 @@ def _slow_start(group: Group) -> str:
             return said + rest
         times = "once" if again == 1 else f"{again:,} times"
         return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout{rest}"
-    longest_s = sum(flow.slow_start_s for flow in flows)
     group = replace(group, seconds=group.seconds - handshake)
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
     if paced_s >= MOSTLY_PACED * group.seconds > 0:
@@ -299,29 +298,30 @@ def _slow_start(group: Group) -> str:
             f"the sender paced its segments, which limited {held(replace(group, seconds=paced_s))}: no ACK "
             f"released what it sent, so its congestion window had room{rest}"
         )
-    if longest_s and group.seconds > 2 * longest_s:
-        # Where the sender's kernel was asked, a recording is there, or its counters.
-        hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
-        seen = (
-            "before the first loss showed"
-            if any(flow.lost or flow.own_drops for flow in flows)
-            else "and the capture shows no loss"
-        )
-        if restarted := _restarted(flows):
-            return f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: {restarted}"
-        return (
-            f"the congestion window limited {held(group, _how_exactly(flows))}, {seen}: slow start alone "
-            f"takes {duration(longest_s)} at most; idle times, after which the window is small again, a "
-            "sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does not "
-            f"show here do so without a loss{hint}"
-        )
+    longest_s = sum(flow.slow_start_s for flow in flows)
+    too_long = 0 < 2 * longest_s < group.seconds
+    if any(flow.lost or flow.own_drops for flow in flows):
+        before = f"{',' if too_long else ''} before the first loss showed"
+    else:
+        before = ", and the capture shows no loss" if too_long else " without a loss"
+    said = f"the congestion window limited {held(group, _how_exactly(flows))}{before}: "
+    why = _restarted(flows)
+    if too_long:
+        return said + (why or _beside_slow_start(flows, longest_s))
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
-    some = any(flow.lost or flow.own_drops for flow in flows)
-    before = "before the first loss showed" if some else "without a loss"
-    why = _restarted(flows) or f"slow start{below}"
-    said = f"the congestion window limited {held(group, _how_exactly(flows))} {before}: {why}"
-    return said + _handshake_too(handshake, group)
+    return said + (why or f"slow start{below}") + _handshake_too(handshake, group)
+
+
+def _beside_slow_start(flows: Sequence[Flow], longest_s: float) -> str:
+    """What keeps a congestion window small without a loss, for longer than slow start takes."""
+    # Where the sender's kernel was asked, a recording is there, or its counters.
+    hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
+    return (
+        f"slow start alone takes {duration(longest_s)} at most; idle times, after which the window is small "
+        "again, a sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does "
+        f"not show here do so without a loss{hint}"
+    )
 
 
 def _restarted(flows: Sequence[Flow]) -> str:

@@ -15,12 +15,12 @@ import numpy as np
 
 from multitracer.layers.tcp.transit import payload_at
 from multitracer.model.frozen import frozen
+from multitracer.model.packet_size import INITIAL_SEGMENTS
 from multitracer.model.timeline import Connection, Timeline
 
 _IDLE_NS = 200_000_000
 """No timer is shorter (Linux)."""
 
-_INITIAL = 10
 _SLACK = 1
 """The first flight holds no more than an initial window, and a segment."""
 
@@ -74,7 +74,7 @@ def restarts(m: Timeline, connection: Connection, source: int, base_ns: int, uni
         None where no idle time shows it: none was as long as a timer, or what followed fitted into a flight.
     """
     rows = payload_at(m, connection, source)
-    if len(rows) < 2 * _INITIAL or base_ns <= 0:
+    if len(rows) < 2 * INITIAL_SEGMENTS or base_ns <= 0:
         return None
     ends = rows["seq"] + rows["length"]
     new = ends > np.maximum.accumulate(np.append(0, ends[:-1]))
@@ -91,12 +91,12 @@ def restarts(m: Timeline, connection: Connection, source: int, base_ns: int, uni
     # Before each idle time, since the last one that was followed by as much.
     before, first = most[:-1], flight[begin[1:]]
     whole = sent[end[1:]] - sent[begin[1:]]
-    continued = (whole > first + unit) & (before > (_INITIAL + _SLACK) * unit)
+    continued = (whole > first + unit) & (before > (INITIAL_SEGMENTS + _SLACK) * unit)
     if not continued.any():
         return None
-    small = continued & (first <= (_INITIAL + _SLACK) * unit) & (first <= _SMALLER * before)
+    small = continued & (first <= (INITIAL_SEGMENTS + _SLACK) * unit) & (first <= _SMALLER * before)
     # The restart window is the initial one: a smaller flight is that of a window which losses had made small.
-    small &= first >= min(int(flight[0]), _INITIAL * unit) - _SLACK * unit
+    small &= first >= min(int(flight[0]), INITIAL_SEGMENTS * unit) - _SLACK * unit
     # It grew from there: what an application wrote in small parts did not.
     small &= most[1:] > first
     if not small.any():

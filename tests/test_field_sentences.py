@@ -72,6 +72,24 @@ def test_a_link_that_its_data_alone_keeps_busier_was_full_for_at_least_that_time
         assert (", for at least 80% of the time with data in flight" in found.text) == least
 
 
+def test_what_may_have_been_dropped_in_front_of_a_link_took_none_of_its_time() -> None:
+    """1,448,000 bytes and their headers need 12 s at 1 Mbit/s, of the 12.6 s in which there was data to send."""
+    mine: Any = {"bandwidth": 0.63, "application": 0.37, "full": 1.0, "rate": 1.0e6, "again": {"fast": 100}}
+    for point, lost, share in (
+        ("snd", (0, 100), "95% to 100%"),
+        ("mid", (0, 100), "95% to 100%"),
+        ("rcv", (100, 0), "95% to 100%"),
+        ("snd", (0, 0), "100%"),
+    ):
+        found, *_ = sentences([entry(point=point, lost=lost, **mine)])
+        assert f", for {share} of the time with data to send" in found.text, (point, found.text)
+    # A rate at which the link would have been idle for long is not that of all the time.
+    found, *_ = sentences([entry(lost=(0, 100), **mine | {"rate": 1.6e6})])
+    assert ", for 100% of the time" in found.text
+    shared, *_ = sentences([entry(lost=(0, 100), shared=2, **mine)])
+    assert ", for 100% of the time" in shared.text
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK_NAME
-from multitracer.model.packet_size import INITIAL_SEGMENTS, LEAST_HEADERS_BYTES
+from multitracer.model.packet_size import INITIAL_SEGMENTS, LEAST_HEADERS_BYTES, TIMESTAMPS_BYTES
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
@@ -390,6 +390,21 @@ class Flow:
     def needed_s(self) -> float:
         """Seconds that a link of the rate seen needs for the payload; 0 where no rate is known."""
         return 8.0 * self.unique_bytes / self.rate_bps if self.rate_bps else 0.0
+
+    @property
+    def carried_least_s(self) -> float:
+        """Seconds that the link took for what it surely carried, with headers.
+
+        What was lost away from the capture may have been lost before the link. 0 where no rate of its own is
+        known.
+        """
+        first = self.sent - self.retransmissions
+        if self.shared or self.link_known or self.rates_bps or not self.rate_bps or first <= 0:
+            return 0.0
+        lost = self.upstream or 0 if self.point == "rcv" else self.lost or 0
+        headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if self.timestamps else 0)
+        each_bytes = self.unique_bytes / first + headers_bytes
+        return 8.0 * (self.sent - lost) * each_bytes / self.rate_bps
 
     @property
     def room_s(self) -> float:

@@ -92,11 +92,28 @@ def fullness(group: Group) -> str:
     said = how if only.rate_bps is None else f"{how}: {about}{rate(only.rate_bps)} of IP packets"
     if only.full_share is not None:
         when = "the time" if only.link_known else f"the time {_busy(flows)}"
-        share = f"{_least(only.full_share, flows)}{percent(only.full_share)}"
-        said += f"{',' if said else ''} for {share} of {when}"
+        said += f"{',' if said else ''} for {_share(only, only.full_share)} of {when}"
     if only.rates_bps is not None:
         said += f", at a rate that changed, mostly {' and '.join(map(rate, only.rates_bps))} of IP packets"
     return said
+
+
+def _share(flow: Flow, full: float) -> str:
+    """``94%``, or ``88% to 94%``: what was dropped in front of the link never took its time.
+
+    A rate that leaves far more room than that is none that the link had all the time.
+    """
+    carried = flow.carried_least_s / flow.busy_s if flow.busy_s > 0 else 0.0
+    if ONE_RATE * full <= carried < full - APART:
+        return f"{percent(carried)} to {percent(full)}"
+    return f"{_least(full, (flow,))}{percent(full)}"
+
+
+ONE_RATE = 0.8
+"""What a link of one rate carried takes at least this part of the time for which it was full."""
+
+APART = 0.02
+"""Shares of time that differ by no more are one."""
 
 
 def _least(full: float, flows: tuple[Flow, ...]) -> str:

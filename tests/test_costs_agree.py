@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from multitracer.cli.main import main
-from multitracer.output.costs import definition
+from multitracer.output.costs import definition, tag
 
 Object = dict[str, Any]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -110,3 +110,30 @@ def test_the_total_is_no_less_than_a_cost_that_stands_alone() -> None:
         {"kind": "loss", "cost_s": 0.045, "cost_bounds_s": [0.0, 0.3]},
     ]
     assert definition(contract, said).endswith("without all of these, 855 ms to 1.10 s sooner.")
+
+
+@pytest.mark.parametrize(
+    ("loss", "basis", "words"),
+    [
+        ((0.0, 3.9), None, "unknown"),
+        ((0.0, 3.9), "estimate from captures", "unknown"),
+        ((0.0, 3.9), "link log", "at most 3.90 s"),
+        ((2.0, 3.9), None, "at most 3.90 s"),
+    ],
+)
+def test_a_bound_that_leaves_all_open_is_none(
+    loss: tuple[float, float], basis: str | None, words: str
+) -> None:
+    """Of 4 s, anything up to 3.9 s: without a link that was full, nobody knows how long they have to be."""
+    contract = {
+        "loss": {"transfer_s": 4.0, "s": 3.9, "bounds_s": list(loss)},
+        "utilization": basis and {"basis": basis},
+        "connections": [],
+    }
+    vague = {"kind": "loss", "cost_s": 3.9, "cost_bounds_s": [0.0, 3.9]}
+    known = {"kind": "standstill", "cost_s": 0.9, "cost_bounds_s": [0.8, 0.9]}
+    assert tag(contract, vague) == f"cost {words}"
+    assert tag(contract, known) == "cost 900 ms"
+    for said in ([vague], [vague, known]):
+        assert definition(contract, said).endswith("does not show.") == (words == "unknown")
+    assert definition(contract, [known]).endswith("what followed it.")

@@ -73,7 +73,7 @@ def test_a_link_that_its_data_alone_keeps_busier_was_full_for_at_least_that_time
 
 
 def test_what_may_have_been_dropped_in_front_of_a_link_took_none_of_its_time() -> None:
-    """1,448,000 bytes and their headers need 12 s at 1 Mbit/s, of the 12.6 s in which there was data to send."""
+    """1,448,000 bytes and their headers need 12 s at 1 Mbit/s, of 12.6 s in which there was data to send."""
     mine: Any = {"bandwidth": 0.63, "application": 0.37, "full": 1.0, "rate": 1.0e6, "again": {"fast": 100}}
     for point, lost, share in (
         ("snd", (0, 100), "95% to 100%"),
@@ -1344,8 +1344,9 @@ def test_what_a_link_needed_leaves_no_time_to_a_window(exact: bool, share: str) 
 
 def test_a_cost_beside_a_full_link_is_that_of_recovery() -> None:
     cost = {"cost_s": 1.3, "cost_bounds_s": [1.3, 1.3]}
-    assert tag(cost | {"kind": "bottleneck"}) == "cost of recovery 1.30 s"
-    assert tag(cost | {"kind": "loss"}) == "cost 1.30 s"
+    contract = {"loss": {"transfer_s": 4.0, "s": 1.3, "bounds_s": [1.2, 1.4]}}
+    assert tag(contract, cost | {"kind": "bottleneck"}) == "cost of recovery 1.30 s"
+    assert tag(contract, cost | {"kind": "loss"}) == "cost 1.30 s"
 
 
 def test_a_short_queue_of_a_link_that_was_seldom_full_may_be_jitter() -> None:

@@ -223,6 +223,9 @@ def written(entries: list[Object]) -> Iterator[str]:
         ):
             yield from NUMBER.findall(f"{number:,} {sent:,} {number / sent:.1%} {number / sent:.0%}")
             yield from NUMBER.findall(f"{percent_at_most(number / sent)} {percent_at_least(number / sent)}")
+        # What a link surely carried needs so much of its time.
+        if (known := flow(entry)) is not None and known.busy_s > 0:
+            yield from NUMBER.findall(f"{known.carried_least_s / known.busy_s:.0%}")
         if limits:
             shares = {name: limits[name] * limits["seconds"] for name in LIMITS}
             before = limits["congestion_window_before_loss"] * limits["seconds"]

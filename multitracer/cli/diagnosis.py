@@ -33,7 +33,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
     console = console or Console()
     lines.heading(console, "In short")
     for number, sentence in enumerate(said[:SHORT], 1):
-        _sentence(console, number, sentence)
+        _sentence(console, number, sentence, contract)
     if any(map(is_said, said[:SHORT])) and contract.get("loss"):
         from rich.text import Text
 
@@ -63,7 +63,7 @@ def evidence(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "Evidence")
     for number, sentence in shown:
         if number > SHORT:
-            _sentence(console, number, sentence)
+            _sentence(console, number, sentence, contract)
         rests_on = _rests_on(sentence)
         label = "" if number > SHORT else f"{number}."
         if rests_on:
@@ -81,13 +81,13 @@ def _rests_on(sentence: Object) -> str:
     return f"see records {records(sentence['evidence'])}{' (the plot shows the first)' if first else ''}"
 
 
-def _sentence(console: Console, number: int, sentence: Object) -> None:
+def _sentence(console: Console, number: int, sentence: Object, contract: Object) -> None:
     from rich.text import Text
 
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
     if is_said(sentence):
-        line.append(f" [{tag(sentence)}]", "bold")
+        line.append(f" [{tag(contract, sentence)}]", "bold")
     console.print(_hanging(f"{number}.", line))
 
 

@@ -10,6 +10,18 @@ from multitracer.model.quantities import duration
 SAID_S = 0.05
 """Costs below are not told."""
 
+_BY_LINK_LOG = "link log"
+"""A utilization that is measured."""
+
+UNKNOWN = "unknown"
+"""What is said of a cost whose bounds say nothing."""
+
+_MOST = 0.75
+"""Who may have cost this part of the transfer may have cost all of it."""
+
+_HARDLY = 0.1
+"""A loss that is known to be more than this part of it says something."""
+
 _OF_LINK = ("bottleneck", "queue", "local_drop")
 """A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
@@ -41,16 +53,44 @@ def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
     return duration(cost_s)
 
 
-def tag(sentence: Mapping[str, Any]) -> str:
-    """``cost 1.3 s``; ``cost of recovery 1.3 s`` of a full link, which itself costs nothing.
+def said_cost(contract: Mapping[str, Any], sentence: Mapping[str, Any]) -> str:
+    """As `cost_words`; ``unknown`` where anything between nothing and most of the transfer is possible.
 
     Parameters
     ----------
+    contract : mapping
+        The JSON object (docs/json.md).
     sentence : mapping
-        Of ``diagnosis``, with a cost that is said.
+        Of its ``diagnosis``, with a cost that is said.
+    """
+    low_s, cost_s, high_s = low_cost_high(sentence)
+    loss = contract.get("loss")
+    if loss and is_bound(low_s, cost_s, high_s) and _may_be_most(loss, high_s) and _link_hides(contract):
+        return UNKNOWN
+    return cost_words(low_s, cost_s, high_s)
+
+
+def tag(contract: Mapping[str, Any], sentence: Mapping[str, Any]) -> str:
+    """``cost 1.3 s``; ``cost of recovery 1.3 s`` of a full link, which itself costs nothing.
+
+    Parameters are those of `said_cost`.
     """
     of = " of recovery" if sentence["kind"] in ("bottleneck", "queue") else ""
-    return f"cost{of} {cost_words(*low_cost_high(sentence))}"
+    return f"cost{of} {said_cost(contract, sentence)}"
+
+
+def _may_be_most(loss: Mapping[str, Any], high_s: float) -> bool:
+    """Whether a bound is no bound: it leaves most of the transfer."""
+    return high_s >= _MOST * float(loss["transfer_s"])
+
+
+def _link_hides(contract: Mapping[str, Any]) -> bool:
+    """Whether captures show no full link, whose rate would tell how long the transfer has to take."""
+    if (contract.get("utilization") or {}).get("basis") == _BY_LINK_LOG:
+        return False
+    loss = contract["loss"]
+    least_s, most_s = loss["bounds_s"]
+    return bool(least_s < _HARDLY * loss["transfer_s"] and _may_be_most(loss, most_s))
 
 
 def is_bound(low_s: float, cost_s: float, high_s: float) -> bool:
@@ -90,6 +130,10 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
         transfer, sooner_at = f"{transfer}, which a RST cut short,", "come as far"
     text = f"how much sooner {transfer} would have {sooner_at} without the cause and what followed it"
     priced = [sentence for sentence in said if is_said(sentence)]
+    words = [said_cost(contract, sentence) for sentence in priced]
+    if UNKNOWN in words:
+        # What all of them come to is as unknown.
+        return f"{text}; unknown where no capture shows the link full: how fast it could be does not show."
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]

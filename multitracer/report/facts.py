@@ -39,6 +39,8 @@ class Fact:
     kind : str
     bounds_s : (float, float) or None
         Of the cost.
+    cost_unknown : bool
+        Whether they say nothing.
     """
 
     cost_s: float | None
@@ -49,12 +51,15 @@ class Fact:
     command: str = ""
     kind: str = ""
     bounds_s: Stretch | None = None
+    cost_unknown: bool = False
 
     @property
     def cost_words(self) -> str:
         """The cost with its bounds, as the terminal has them; "" without one."""
         if self.cost_s is None:
             return ""
+        if self.cost_unknown:
+            return costs.UNKNOWN
         low_s, high_s = self.bounds_s or (self.cost_s, self.cost_s)
         return costs.cost_words(low_s, self.cost_s, high_s)
 
@@ -67,8 +72,9 @@ def facts(contract: Object) -> list[Fact]:
 def _fact(contract: Object, sentence: Object) -> Fact:
     kind, text = str(sentence["kind"]), str(sentence["text"])
     low_s, high_s = sentence["cost_bounds_s"]
+    priced = is_said(sentence)
     return Fact(
-        sentence["cost_s"] if is_said(sentence) else None,
+        sentence["cost_s"] if priced else None,
         RULES[kind].title if kind in RULES else spelled(kind),
         f"{text[:1].upper()}{text[1:]}.",
         _places(contract, sentence),
@@ -76,6 +82,7 @@ def _fact(contract: Object, sentence: Object) -> Fact:
         portable(shlex.split(str(sentence["command"] or ""))),
         kind,
         (float(low_s), float(high_s)),
+        priced and costs.said_cost(contract, sentence) == costs.UNKNOWN,
     )
 
 

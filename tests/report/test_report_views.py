@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,5 @@ def test_the_heading_claims_no_more_than_is_known() -> None:
     wide = Fact(2.0, "Packet loss", "…", kind="loss", bounds_s=(1.0, 2.5))
     assert headline(unknown, [use, wide]) == "Packet loss, cost 2.00 s (1.00 s to 2.50 s)"
     assert headline(unknown, [use, Fact(2.0, "Packet loss", "…", kind="loss")]) == "Packet loss, cost 2.00 s"
+    vague = replace(loss, cost_unknown=True)
+    assert headline(unknown, [use, vague]) == "Packet loss, cost unknown"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from multitracer.analyzers._loss_causes import loss_causes
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
 from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
@@ -153,7 +154,7 @@ def _describe(
             seen_from_here,
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
         ),
-        "policer": _policer(measurement, connection, source, data, seen_from_here),
+        **loss_causes(measurement, connection, source, data, seen_from_here),
         "restarts": _restarts(measurement, connection, source, data, seen_from_here),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
@@ -259,35 +260,6 @@ def _standstills(
         }
         for one in found
     ]
-
-
-def _policer(
-    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], seen: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    """The policer that most of what was lost looks like; one capture shows it, segment by segment.
-
-    Where others share its bottleneck, what one sends does not show when a bucket is empty.
-    """
-    losses, rtt = data["losses"], seen["rtt"]
-    upstream, downstream = losses["upstream"], losses["downstream"]
-    if m.summarised or not (upstream or downstream) or (seen["bottleneck"] or {}).get("shared_with"):
-        return None
-    if rtt is None or rtt["base_ms"] is None or rtt["p95_ms"] is None:
-        return None
-    from multitracer.layers.tcp.policer import LEAST, policer
-
-    if max(upstream, downstream) < LEAST:
-        return None
-    found = policer(m, connection, source, (rtt["base_ms"], rtt["p95_ms"]), before=upstream > downstream)
-    if found is None:
-        return None
-    return {
-        "rate_bps": round(found.rate_bps, 3),
-        "rate_at_least": found.at_least,
-        "burst_bytes": round(found.burst_bytes),
-        "losses": found.losses,
-        "of": found.of,
-    }
 
 
 def _restarts(

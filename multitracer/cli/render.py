@@ -99,7 +99,8 @@ def _together(console: Console, contract: Object) -> None:
 
 def _left_out(fairness: Object) -> str:
     left_out, shut_out = fairness["left_out"], fairness["shut_out"]
-    parts = [f"{words.count(left_out, 'flow')} left out: small, idle or mostly alone" if left_out else ""]
+    why = "small, idle, or there when most others were not"
+    parts = [f"{words.count(left_out, 'flow')} left out: {why}" if left_out else ""]
     if shut_out:
         parts.append(f"{words.count(shut_out, 'flow')} from the handshake on: all data sent first was lost")
     said = "; ".join(part for part in parts if part)

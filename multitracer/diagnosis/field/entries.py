@@ -79,6 +79,7 @@ def flow(
         base_at_most=queue_at_least(entry),
         opener_away=_opener_away(entry),
         policer=entry.get("policer"),
+        queue_at_losses=entry.get("queue_at_losses"),
         rates_bps=tuple(bottleneck["rates_bps"]) if bottleneck.get("rates_bps") else None,
         acks_share=bottleneck.get("acks_share"),
         data_share=bottleneck.get("data_share"),

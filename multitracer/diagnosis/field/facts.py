@@ -310,6 +310,7 @@ class Flow:
     acks_share: float | None = None
     data_share: float | None = None
     policer: Object | None = None
+    queue_at_losses: Object | None = None
     rates_bps: tuple[float, float] | None = None
     reductions: int = 0
     before_data_s: float = 0.0

@@ -152,7 +152,7 @@ def _share_of_time(group: Group) -> str:
     if not all(flow.link_known for flow in flows):
         when = f"their time {_busy(flows)}"
     part = group.span_s < MOST_OF_ALL * group.of_s
-    there = f" (they were there for {part_of_time(group.span_s, group.of_s)})" if part else ""
+    there = f" (from the first to the last of them {part_of_time(group.span_s, group.of_s)})" if part else ""
     share = _known_share(flows)
     return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import Group
-from multitracer.diagnosis.field.phrases import held, percent, percent_at_least, percent_at_most, were
+from multitracer.diagnosis.field.phrases import (
+    from_ms,
+    held,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    were,
+)
 from multitracer.diagnosis.field.waits import waits_s, window_full_in_recovery_s
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration, rate
@@ -143,7 +150,32 @@ def loss(group: Group) -> str:
         said = f"{said}; {first}{causes}" if any(flow.lost for flow in flows) else first
     else:
         said += causes
-    return said + policed(flows) + held_in_recovery(group)
+    return said + dropped_by(flows) + held_in_recovery(group)
+
+
+def dropped_by(flows: tuple[Flow, ...]) -> str:
+    """What dropped the packets, where their losses show it: a policer, a queue, or no queue."""
+    return policed(flows) or _queued(flows)
+
+
+def _queued(flows: tuple[Flow, ...]) -> str:
+    """``; 30 of 30 losses came when the queue was longest (about 16.3 ms): it dropped them``."""
+    found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
+    if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
+        return ""
+    dropped, of = found[0]["dropped"], sum(one["of"] for one in found)
+    lost = sum(flow.lost or 0 for flow in flows)
+    if 2 * of < lost:
+        return ""
+    number = sum(one["at_longest" if dropped else "empty"] for one in found)
+    which = "all" if number == of else f"{number:,} of"
+    came = f"{which} {of:,} losses {'whose queue shows ' if of < lost else ''}came"
+    if not dropped:
+        return f"; {came} while hardly any packet waited in a queue: no full queue dropped them"
+    longest = from_ms(max(one["longest_ms"] for one in found))
+    return (
+        f"; {came} when {'it' if of < lost else 'the queue'} was longest (about {longest}): it dropped them"
+    )
 
 
 def policed(flows: tuple[Flow, ...]) -> str:

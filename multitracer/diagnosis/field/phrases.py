@@ -35,12 +35,12 @@ def _numbered(flow: Flow) -> str:
 
 
 def of_all(group: Group) -> str:
-    """`` on connection 3 of 5``, ``, the sum over 8 connections of 408``; nothing of a single one."""
+    """`` on connection 3 (of 5)``, ``, the sum over 8 connections of 408``; nothing of a single one."""
     if group.of == 1:
         return ""
     number = len(group.flows)
     if number == 1:
-        return f" on {_numbered(group.flows[0])} of {group.of:,}"
+        return f" on {_numbered(group.flows[0])} (of {group.of:,})"
     which = f"all {number:,} connections" if number == group.of else f"{number:,} connections of {group.of:,}"
     return f", the sum over {which}"
 

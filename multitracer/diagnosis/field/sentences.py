@@ -12,13 +12,13 @@ from multitracer.diagnosis.field.groups import SELDOM, Group
 from multitracer.diagnosis.field.lost import (
     acks,
     by_cause,
+    dropped_by,
     first_late,
     held_in_recovery,
     loss,
     losses,
     marked,
     marks,
-    policed,
     spurious,
 )
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
@@ -56,7 +56,7 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}{policed(group.flows)}{marks(group.flows)}{acks(group.flows)}"
+        said += f"; {losses(group.flows)}{dropped_by(group.flows)}{marks(group.flows)}{acks(group.flows)}"
         said += _recovery(group)
     return said
 

@@ -19,7 +19,8 @@ class Turns:
 
     Attributes
     ----------
-    requests : int
+    requests, responses : int
+        Responses behind the last data of the transfer are not part of it.
     client, server : str
         Addresses.
     client_s, server_s : float
@@ -32,6 +33,7 @@ class Turns:
     """
 
     requests: int
+    responses: int
     client: str
     server: str
     client_s: float
@@ -65,6 +67,7 @@ def turns_of(flow: Flow) -> Turns | None:
     server_away = _is_away(to_server_s, server == beside)
     return Turns(
         found["requests"],
+        found["count"],
         client,
         server,
         client_s,
@@ -107,8 +110,10 @@ def turn_words(flow: Flow) -> str:
             f"; one request: the server ({turns.server}) took {most[turns.server_at_most]}"
             f"{duration(turns.server_s)} to respond, the path {least}{duration(turns.paths_s)}"
         )
+    between = turns.requests - turns.responses
+    responses = f"and the {count(turns.responses, 'response')} between them" if between else "and responses"
     return (
-        f"; {count(turns.requests, 'request')} and responses, one at a time: in all, from the first request "
+        f"; {count(turns.requests, 'request')} {responses}, one at a time: in all, from the first request "
         f"on, the client ({turns.client}) took {most[turns.client_at_most]}{duration(turns.client_s)} "
         "between responses and its next requests, the server "
         f"{most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path {least}"

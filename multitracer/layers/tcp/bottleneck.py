@@ -48,7 +48,7 @@ distances of packets, stands still."""
 _FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
-_NONE_WAITED = "no data queued at a link, so that its capacity is unknown"
+_NONE_WAITED = "no data queued at a link behind the capture, so that its capacity is unknown"
 _PASSED = (
     "many packets were delivered faster than the rate of the bottleneck allows: the application or the "
     "sender's own queue set that rate, or a shaper let bursts through"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitracer.layers.tcp.loss_times import lost_behind
 from multitracer.layers.tcp.transit import Flags, Times, data_at
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
@@ -94,7 +95,7 @@ def policer(
     data = data_at(m, connection, source)
     if not LEAST < len(data) <= _MOST_ROWS:
         return None
-    passed, lost_ns = _lost_before(data) if before else _lost_behind(data)
+    passed, lost_ns = _lost_before(data) if before else lost_behind(data)
     found = token_bucket(data["t_ns"][passed], data["ip_length"][passed], lost_ns, rtt_ms)
     least, fits = (_LEAST_BEFORE, _FITS_BEFORE) if before else (LEAST, _FITS)
     return found if found is not None and found.of >= least and found.losses >= fits * found.of else None
@@ -151,16 +152,6 @@ def token_bucket(t_ns: Times, size: Times, lost_ns: Times, rtt_ms: tuple[float, 
     fits, rate, burst = max(tried, key=lambda one: one[0])
     alike = [other for number, other, _ in tried if number >= _ALIKE * fits]
     return Policer(8.0 * rate, burst, fits, len(lost_ns), max(alike) > _EXACT * min(alike))
-
-
-def _lost_behind(data: Table) -> tuple[Flags, Times]:
-    """Which segments passed, and when others were sent of which a later copy was: those were lost."""
-    # Copies of one segment lie side by side then, in the order of sending: the one before each was lost.
-    order = np.argsort(data["seq"], kind="stable")
-    seq, again = data["seq"][order], data["duplicate"][order] > 0
-    lost = np.zeros(len(seq), dtype=np.bool_)
-    lost[order[:-1][(seq[1:] == seq[:-1]) & again[1:]]] = True
-    return (data["length"] > 0) & ~lost, data["t_ns"][lost]
 
 
 def _lost_before(data: Table) -> tuple[Flags, Times]:

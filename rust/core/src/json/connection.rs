@@ -153,7 +153,7 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_marks(out, [u64::from(sent.ce), u64::from(back.ece), u64::from(sent.cwr)]);
     push_closures(out, acks.closures());
     push_exchanges(out, connection.exchanges(direction), direction);
-    out.push_str(",\n      \"standstills\": null,\n      \"policer\": null,\n      \"restarts\": null");
+    out.push_str(",\n      \"standstills\": null,\n      \"policer\": null,\n      \"queue_at_losses\": null,\n      \"restarts\": null");
     let (mss, _, sack, timestamps) = data.options();
     let (_, _, other_sack, other_timestamps) = acks.options();
     out.push_str(",\n      \"mss\": ");

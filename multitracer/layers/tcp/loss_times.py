@@ -1,0 +1,48 @@
+"""When segments were lost, by what one capture has of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multitracer.layers.tcp.transit import Flags, Times
+from multitracer.model.schema.tcp import ARRIVALS_ARE
+from multitracer.model.table import Table
+
+
+def lost_behind(data: Table) -> tuple[Flags, Times]:
+    """Which segments passed and arrived, and when others passed that were lost behind the capture.
+
+    Parameters
+    ----------
+    data : Table
+        Rows of `segments` of one direction, in time order.
+
+    Returns
+    -------
+    arrived : array of bool
+        One for each row.
+    lost_ns : array
+        When those passed of which a later copy did: they had been lost.
+    """
+    # Copies of one segment lie side by side then, in the order of sending: the one before each was lost.
+    order = np.argsort(data["seq"], kind="stable")
+    seq, again = data["seq"][order], data["duplicate"][order] > 0
+    lost = np.zeros(len(seq), dtype=np.bool_)
+    lost[order[:-1][(seq[1:] == seq[:-1]) & again[1:]]] = True
+    return (data["length"] > 0) & ~lost, data["t_ns"][lost]
+
+
+def lost_before(data: Table, arrivals: Table) -> Times:
+    """When the first segment passed behind each whose first copy was lost before the capture, ascending.
+
+    Parameters
+    ----------
+    data : Table
+        As of `lost_behind`, not empty.
+    arrivals : Table
+        Rows of `arrivals` of the same direction and capture: what the network reordered was not lost.
+    """
+    again = arrivals["verdict"] == ARRIVALS_ARE.index("retransmission")
+    gaps = arrivals["seq"][again & (arrivals["fresh"] == 1) & (arrivals["in_order"] == 0)]
+    behind = np.searchsorted(np.maximum.accumulate(data["seq"]), gaps, side="right")
+    return np.sort(data["t_ns"][np.minimum(behind, len(data) - 1)])

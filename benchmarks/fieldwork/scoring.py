@@ -12,6 +12,7 @@ from pathlib import Path
 from fieldwork import causes, program
 from fieldwork.others import others
 from fieldwork.packets import Packet, no_timestamps, rewrite, zero_id
+from fieldwork.queues import is_wrong, told_of_queues
 from fieldwork.runs import POINTS, Json, Run, ends, key_of, read_run, server_port
 from fieldwork.wire import (
     DUPLICATE,
@@ -68,6 +69,9 @@ class Score:
         Kinds of the main cause that the truth allows, kind told.
     policers : list
         For each flow: rate of the policer that it met (0: none) and what is told of one (None: nothing).
+    queues : list
+        For the only flow: packets that a full queue dropped on the side of the capture that is judged, and
+        those lost otherwise; what is told, and whether it is right.
     others : dict
         Matrix of tshark, sums of tcptrace (the capture as it is).
     misses : list of str
@@ -96,6 +100,7 @@ class Score:
     limits: list[Json] = field(default_factory=list)
     kinds: Json | None = None
     policers: list[Json] = field(default_factory=list)
+    queues: list[Json] = field(default_factory=list)
     others: Json = field(default_factory=dict)
     misses: list[str] = field(default_factory=list)
 
@@ -156,6 +161,8 @@ def _score(run: Run, point: str, variant: str, folder: Path, with_others: bool) 
     _halves(score, run, connections)
     _limits(score, run, found)
     _policers(score, run, connections)
+    score.queues = told_of_queues(run.truth, point, connections)
+    score.misses += [f"queue at losses: {told}" for told in score.queues if is_wrong(told)]
     if with_others and variant == "as it is":
         cache = run.path.parent / ".others" / f"{run.path.name}.{point}.json"
         told = others(target, cache)

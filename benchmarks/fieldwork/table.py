@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fieldwork.queues import is_wrong
 from fieldwork.scoring import right_policer
 from fieldwork.wire import DUPLICATE, REORDERED, RETRANSMISSION
 
@@ -28,6 +29,7 @@ def tables(scores: Sequence[Json], markdown: bool = False) -> str:
         ("Half round trips inside their bounds; dominating limit; kind of the main cause", _causes(scores)),
         ("Main cause by what the run was", _families(scores)),
         ("Policers, as captured", _policers(scores)),
+        ("Whether a full queue dropped what was lost, as captured", _queues(scores)),
         *[("The everyday matrix, each capture", rows) for rows in [_each(scores)] if rows],
     ]
     return "\n".join(f"{_title(title, markdown)}\n\n{_drawn(rows, markdown)}\n" for title, rows in parts)
@@ -239,6 +241,22 @@ def _policers(scores: Sequence[Json]) -> list[list[str]]:
             called = sum(one["told"] is not None for one in others)
             cells = [str(len(met)), _share(len(told), len(met)), _share(right, len(told)), str(len(others))]
             rows.append([point, _yes(stamps), *cells, str(called)])
+    return rows
+
+
+def _queues(scores: Sequence[Json]) -> list[list[str]]:
+    rows = [
+        ["point", "transfers", "mostly by a full queue", "told so", "mostly otherwise", "told so", "wrong"]
+    ]
+    whole = [s for s in scores if s["variant"] == "as it is"]
+    for point in ("snd", "mid", "rcv"):
+        mine = [one for s in whole if s["point"] == point for one in s["queues"]]
+        by_queue = [one for one in mine if one["full"] > one["others"]]
+        found = sum(one["dropped"] is True and one["right"] for one in mine)
+        none = sum(one["dropped"] is False and one["right"] for one in mine)
+        wrong = sum(map(is_wrong, mine))
+        numbers = (len(mine), len(by_queue), found, len(mine) - len(by_queue), none, wrong)
+        rows.append([point, *map(str, numbers)])
     return rows
 
 

@@ -321,7 +321,7 @@ impl Sender {
             && (snd_una >= recover || self.state == State::Loss && self.expiries == 0);
         let in_flight = u32::from(self.probe_repeats());
         let history = self.history.get_or_insert_default();
-        history.awaits_echo |= timeout.echo.is_some();
+        history.awaits_echo |= timeout.waits;
         if !segment.has(flags::SYN) {
             if self.state == State::Open || again {
                 history.undo.begin(snd_una, in_flight, false);

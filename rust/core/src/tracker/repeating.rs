@@ -24,7 +24,7 @@ impl Sender {
         let t_ns = segment.t_ns;
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let syn = segment.has(flags::SYN);
-        self.hear(segment);
+        self.hear(segment, seq);
         self.settle_before_repeat(t_ns);
         self.leave_loss_for_recovery(t_ns, before);
         self.doubt_probe_by_timer(t_ns, seq);
@@ -240,6 +240,8 @@ impl Sender {
             ts_val_before: self.ts_head_before,
             ts_later: self.later_timestamp(ts_val, before, segment.t_ns),
             echo: segment.options.timestamps.map(|(_, ecr)| ecr).filter(|_| seq < self.snd_una),
+            waits: seq < self.snd_una && !segment.has(flags::SYN),
+            reply: None,
             reported_ts: None,
             acked: seq < self.snd_una,
             late: false,

@@ -77,7 +77,7 @@ impl Sender {
             self.probe_by_new_data(segment, end);
         }
         if self.history.as_ref().is_some_and(|history| history.awaits_new_data()) {
-            self.new_data_after_loss(segment);
+            self.new_data_after_loss(segment, seq);
         }
         self.outstanding.send_next(seq, end, t_ns);
         if self.snd_una == seq {
@@ -193,8 +193,8 @@ impl Sender {
         }
     }
 
-    fn new_data_after_loss(&mut self, segment: &Segment) {
-        self.hear(segment);
+    fn new_data_after_loss(&mut self, segment: &Segment, seq: i64) {
+        self.hear(segment, seq);
         self.learn_of_frto(segment.t_ns);
         self.confirm_taken_back(None);
         self.follow_lone_tail(segment.t_ns, self.wire_segments(segment.length));
@@ -288,7 +288,7 @@ impl Sender {
                 self.probe_by_new_data(segment, end);
             }
             if length > 0 && self.history.is_some() {
-                self.new_data_after_loss(segment);
+                self.new_data_after_loss(segment, seq);
             }
         }
         if self.outstanding.is_empty() {

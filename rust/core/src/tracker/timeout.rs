@@ -75,6 +75,37 @@ pub fn eifel(sent: Option<u32>, later: Option<u32>, echoed: Option<u32>, distinc
     if later.is_none_or(older) { Vote::Spurious } else { Vote::Abstains }
 }
 
+/// What a sender sends next after an expiry.
+#[derive(Debug, Clone, Copy)]
+pub struct Next {
+    /// When it passes.
+    pub t_ns: i64,
+    /// Its first sequence number.
+    pub seq: i64,
+    /// TSecr.
+    pub echoed: Option<u32>,
+    /// What it takes from this point to the sender and back: at its best, and now.
+    pub near_ns: Option<(i64, i64)>,
+}
+
+/// What that shows the sender to have heard of the ACKs of a segment that it had sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// None yet.
+    Nothing,
+    /// It does not show, or is decided.
+    Unknown,
+    /// One that had passed this point before the copy did: it was late.
+    Before,
+    /// The answer to the copy: those before were lost.
+    Reply,
+}
+
+/// What a host takes to answer, at most, as a rule.
+const HOST_NS: i64 = 1_000_000;
+/// A sender that had waited for so many times as long as an ACK takes heard one by chance if it was a late one.
+const CHANCE: i64 = 4;
+
 /// One expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeout {
@@ -103,11 +134,16 @@ pub struct Timeout {
     pub ts_later: Option<u32>,
     /// What the segment echoed of the receiver, if an ACK of it had passed this point before.
     pub echo: Option<u32>,
+    /// What the sender sends next may yet show what became of that ACK.
+    pub waits: bool,
+    /// The first ACK that may answer this copy, if one of a copy before had passed: when it passed, and its TSval.
+    pub reply: Option<(i64, Option<u32>)>,
     /// TSval of the ACK that reported it as arrived twice (RFC 2883).
     pub reported_ts: Option<u32>,
     /// An ACK of it had passed this point before it did again: that one was late, or lost behind this point.
     pub acked: bool,
-    /// The copy before had passed this point, and its ACK had, so shortly before that the sender cannot have heard of it.
+    /// The copy before had passed this point, and its ACK had, so shortly before that the sender cannot have heard of it; or it
+    /// heard it before any answer to this copy.
     pub late: bool,
     /// Everything that had been sent until then.
     pub snd_max: i64,
@@ -164,18 +200,58 @@ impl Timeout {
         Verdict::first_of([self.too_early(min_rtt_ns), self.ack_path, self.dsack, self.eifel, self.frto])
     }
 
-    /// The sender echoes this of the receiver. Whether it may yet show what became of the ACKs before.
-    pub fn hears(&mut self, echoed: u32) -> bool {
-        match self.echo {
-            None => return false,
-            Some(before) if before == echoed => return true,
-            Some(_) => self.echo = None,
+    /// An ACK of the segment passes, of a copy before of which one had passed too. Sooner than any answer to this copy, it is
+    /// another of those.
+    pub fn replied(&mut self, t_ns: i64, ts_val: Option<u32>, min_rtt_ns: Option<i64>) {
+        let answers = || too_early(Some(t_ns - self.t_ns), min_rtt_ns) == Vote::Abstains;
+        if self.waits && self.reply.is_none() && answers() {
+            self.reply = Some((t_ns, ts_val));
         }
-        if !self.late && self.reported_ts.is_some_and(|reported| (echoed.wrapping_sub(reported) as i32) >= 0)
-        {
-            self.ack_path = Vote::Genuine;
+    }
+
+    /// The sender sends something more: what that shows of the ACKs that had passed before this copy. Until it has heard
+    /// any, it can only send the same again (RFC 6298 section 5.4; RFC 5681 section 3.1: one segment is in flight).
+    /// `lost` says that those were lost which it would have heard by a later expiry.
+    pub fn hears(&mut self, next: &Next, lost: bool) -> Heard {
+        if !self.waits || self.echo.is_some() && self.echo == next.echoed {
+            return if self.waits { Heard::Nothing } else { Heard::Unknown };
         }
-        false
+        if self.echo.is_none() && next.seq == self.seq {
+            return Heard::Nothing;
+        }
+        self.waits = false;
+        let heard = if self.late { Heard::Unknown } else { self.heard(next) };
+        match heard {
+            Heard::Reply => self.ack_path = Vote::Genuine,
+            Heard::Nothing | Heard::Unknown if lost && !self.late => self.ack_path = Vote::Genuine,
+            Heard::Before => self.late = true,
+            _ => {}
+        }
+        heard
+    }
+
+    /// Which ACK it was that let the sender go on.
+    ///
+    /// By the echo: that of the answer, or of the report of the duplicate, or an older one (RFC 7323 section 4.3: of what it has
+    /// heard last). Without timestamps by the time: the answer takes as long to the sender, and what that sends in turn to this
+    /// point, as others do. That an ACK before was late, and came just then, would be chance, as the sender had waited for long.
+    fn heard(&self, next: &Next) -> Heard {
+        let Some(echoed) = next.echoed else {
+            let (Some((passed_ns, _)), Some((least_ns, now_ns))) = (self.reply, next.near_ns) else {
+                return Heard::Unknown;
+            };
+            let longest_ns = 2 * now_ns + HOST_NS;
+            let usual = (least_ns / 4..=longest_ns).contains(&(next.t_ns - passed_ns));
+            let chance = CHANCE * longest_ns > self.silence_ns;
+            return if usual && !chance { Heard::Reply } else { Heard::Unknown };
+        };
+        let answer = self.reported_ts.or(self.reply.and_then(|(_, ts_val)| ts_val));
+        match answer {
+            Some(answer) if (echoed.wrapping_sub(answer) as i32) >= 0 => Heard::Reply,
+            // New data takes an ACK of what was sent again.
+            _ if next.seq >= self.snd_max && self.reported_ts.is_none() => Heard::Before,
+            _ => Heard::Unknown,
+        }
     }
 
     /// The first ACK that advances over the segment sent again.

@@ -8,7 +8,7 @@ use super::outstanding::Sent;
 use super::recovery::RECENT;
 use super::rows::Repetitions;
 use super::sender::{Sender, wire_segments};
-use super::timeout::{Vote, eifel, too_early};
+use super::timeout::{Heard, Next, Vote, eifel, too_early};
 use super::undo::{News, TakenBack};
 use crate::segment::Segment;
 
@@ -52,6 +52,12 @@ impl Sender {
 
     fn judge_timeouts(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {
         let (kind, mut still_arriving) = (brought.kind, None);
+        if self.history.as_ref().is_some_and(|history| history.awaits_echo) {
+            let (ts_val, min_rtt_ns) = (segment.options.timestamps.map(|(val, _)| val), self.rtt.min());
+            if let Some(last) = self.timeouts.last_mut().filter(|last| ack > last.seq) {
+                last.replied(segment.t_ns, ts_val, min_rtt_ns);
+            }
+        }
         self.count_doubled(segment, brought);
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
             match timeout.answer_after_ns {
@@ -151,15 +157,27 @@ impl Sender {
         }
     }
 
-    /// The sender echoes what it has heard of the receiver last. An ACK of the segment had passed this point before it
-    /// was sent again; if what the sender hears next is the report that it arrived twice, the ACKs before were lost
-    /// behind this point, not late (RFC 7323 section 4.3: a late one would have been echoed before).
-    pub(super) fn hear(&mut self, segment: &Segment) {
-        let waits = self.history.as_ref().is_some_and(|history| history.awaits_echo);
-        let Some((_, echoed)) = segment.options.timestamps.filter(|_| waits) else { return };
-        let mut waits = false;
+    /// The sender goes on: what it has heard of the receiver shows. An ACK of the segment had passed this point before it
+    /// was sent again; if what the sender hears next is the answer to the copy, the ACKs before were lost behind this point,
+    /// not late. If it had not heard any by the next expiry, those before the expiries before were lost, too.
+    pub(super) fn hear(&mut self, segment: &Segment, seq: i64) {
+        if self.history.as_ref().is_some_and(|history| history.awaits_echo) {
+            self.hear_of_expiries(segment, seq);
+        }
+    }
+
+    #[cold]
+    fn hear_of_expiries(&mut self, segment: &Segment, seq: i64) {
+        let echoed = segment.options.timestamps.map(|(_, ecr)| ecr);
+        let near_ns = self.path.as_ref().and_then(|path| path.near_ns());
+        let next = Next { t_ns: segment.t_ns, seq, echoed, near_ns };
+        let (mut waits, mut lost) = (false, None);
         for timeout in self.timeouts.iter_mut().rev().take(RECENT) {
-            waits |= timeout.hears(echoed);
+            match timeout.hears(&next, lost == Some(timeout.seq)) {
+                Heard::Nothing => waits = true,
+                Heard::Reply => lost = Some(timeout.seq),
+                Heard::Before | Heard::Unknown => {}
+            }
         }
         if let Some(history) = &mut self.history {
             history.awaits_echo = waits;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::segment::flags;
-use crate::summary::acks_lost;
+use crate::summary::{acks_lost, unacked_timeouts};
 use crate::tracker::timeout::{Verdict, Vote};
 
 /// A number just below where they start anew: a SYN that is answered with number 0 says nothing of it.
@@ -198,4 +198,53 @@ fn data(talk: &mut Talk, t_ms: i64, seq: i64, echo_ms: i64) {
     s.length = 1000;
     s.options.timestamps = Some((t_ms as u32, echo_ms as u32));
     talk.tracker.segment(&s);
+}
+
+/// Without SACK: the ACK of the segment passed, and then the timer's copy of it. With timestamps the next echo tells whether the
+/// sender has heard that ACK, or the answer to the copy; without, how long after the answer it goes on.
+#[test]
+fn what_the_sender_sends_next_tells_lost_acks_without_sack() {
+    let cases = [
+        (true, 3502, 3520, Verdict::Genuine),
+        (true, 3102, 3450, Verdict::Spurious),
+        (false, 0, 3520, Verdict::Genuine),
+        (false, 0, 3503, Verdict::Inconclusive),
+        (false, 0, 3700, Verdict::Inconclusive),
+    ];
+    for (timestamps, echo_ms, next_ms, verdict) in cases {
+        let (connections, _) = acked_before(timestamps, &[3400], (next_ms, echo_ms)).done();
+        let timeout = connections[0].senders[0].timeouts()[0];
+        let found = (timeout.verdict(connections[0].min_rtt_ns(0)), unacked_timeouts(&connections[0]));
+        let unacked = u64::from(verdict == Verdict::Genuine);
+        assert_eq!(found, (verdict, unacked), "{timestamps}, next at {next_ms}");
+    }
+}
+
+/// The timer expires twice: by the second time the sender had not heard the ACKs before the first.
+#[test]
+fn a_second_expiry_tells_that_the_acks_before_the_first_were_lost() {
+    for (timestamps, next_ms, unacked) in [(true, 4020, 2), (false, 4020, 2), (false, 4200, 0)] {
+        let (connections, _) = acked_before(timestamps, &[3400, 3900], (next_ms, 4002)).done();
+        assert_eq!(unacked_timeouts(&connections[0]), unacked, "{timestamps}, {next_ms}");
+    }
+}
+
+/// Without SACK, 20 ms from the sender and next to the receiver: an ACK passes, its segment again at each of `again_ms` and another
+/// ACK 102 ms later each time; then new data that echoes `echo_ms`.
+fn acked_before(timestamps: bool, again_ms: &[i64], (next_ms, echo_ms): (i64, i64)) -> Talk {
+    let mut talk = Talk::new(7);
+    (talk.ids, talk.timestamps) = (false, timestamps);
+    talk.handshake_from(false, 20);
+    for i in 0..10 {
+        talk.data_echo(200 + 200 * i, 1 + 1000 * i, 1000, (102 + 200 * (i - 1)).max(100));
+        talk.ack_echo(302 + 200 * i, 1001 + 1000 * i, &[], 200 + 200 * i);
+    }
+    talk.data_echo(3000, 10_001, 1000, 2102);
+    talk.ack_echo(3102, 11_001, &[], 3000);
+    for &t_ms in again_ms {
+        talk.data_echo(t_ms, 10_001, 1000, 2102);
+        talk.ack_echo(t_ms + 102, 11_001, &[], 3000);
+    }
+    talk.data_echo(next_ms, 11_001, 1000, echo_ms);
+    talk
 }

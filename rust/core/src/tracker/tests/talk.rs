@@ -58,6 +58,11 @@ impl Talk {
     }
 
     pub(super) fn handshake(&mut self, sack: bool) {
+        self.handshake_from(sack, 0);
+    }
+
+    /// The same where the sender's answer takes so long.
+    pub(super) fn handshake_from(&mut self, sack: bool, near_ms: i64) {
         let mut syn = self.blank(0, true);
         (syn.seq, syn.flags) = (self.isn_a, flags::SYN);
         syn.options.mss = Some(self.mss);
@@ -73,7 +78,7 @@ impl Talk {
         }
         self.tracker.segment(&syn);
         self.tracker.segment(&answer);
-        let mut third = self.blank(100, true);
+        let mut third = self.blank(100 + near_ms, true);
         (third.seq, third.ack) = (self.isn_a.wrapping_add(1), self.isn_b.wrapping_add(1));
         self.tracker.segment(&third);
     }

@@ -43,6 +43,41 @@ def test_a_path_that_let_through_what_had_waited_shows_no_silence(silence_s: flo
 
 
 @pytest.mark.parametrize(
+    ("t", "silence_s", "upstream", "known"),
+    [
+        (2.074, 0.971493, True, False),
+        (2.177, 0.103, True, False),
+        (2.385, 0.208, True, True),
+        (1.102506, 0.5, True, True),
+        (2.074, 0.971493, False, True),
+    ],
+)
+def test_what_a_stalled_path_held_up_shows_no_silence(
+    t: float, silence_s: float, upstream: bool, known: bool
+) -> None:
+    stall = {"start": 1.102507, "length_s": 0.650493, "silence_s": 0.971493, "upstream": upstream}
+    event = {"t": t, "silence_s": silence_s}
+    assert idle_before_s(event, at_sender=False, standstills=[stall]) == (silence_s if known else None)
+    assert idle_before_s(event, at_sender=True, standstills=[stall]) == silence_s
+
+
+@pytest.mark.parametrize(
+    ("connection", "text"),
+    [
+        (
+            _connection(1, 6, 10),
+            "5 others have no row: no copy had passed here before the one that they sent",
+        ),
+        (_connection(2, 3, 7), "1 other has no row: no copy had passed here before the one that it sent"),
+        (_connection(2, 3, 0), ""),
+        (_connection(2, 2, 7), ""),
+    ],
+)
+def test_timeouts_without_a_row_are_told(connection: dict[str, Any], text: str) -> None:
+    assert loss_words.unlisted_timeouts(connection) == text
+
+
+@pytest.mark.parametrize(
     ("retransmissions", "text"),
     [
         ({"total": 0}, "none seen"),

@@ -101,6 +101,19 @@ def timeouts(connection: Object) -> str:
     return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
 
 
+def unlisted_timeouts(connection: Object) -> str:
+    """Why the table has not all timeouts of the line; empty if it has.
+
+    A row is made of what passed before the timer sent it again.
+    """
+    again = connection["retransmissions"]
+    number = min(again["timeout"] - connection["timeouts"]["total"], again.get("inferred") or 0)
+    if number <= 0:
+        return ""
+    others, they = ("1 other has", "it") if number == 1 else (f"{number:,} others have", "they")
+    return f"{others} no row: no copy had passed here before the one that {they} sent"
+
+
 def timeouts_from(
     counts: Object,
     again: Object,

@@ -145,10 +145,8 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
         _line(console, "Ended", words.reset(found, missing=some_missing(found)))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", loss_words.retransmitted(found))
-    timeouts = found["timeouts"]
     _line(console, "Timeouts", loss_words.timeouts(found))
-    held_up = any(one["upstream"] for one in found.get("standstills") or ())
-    _timeouts(console, timeouts.get("events", []), rto=known_point(found) == "snd", held_up=held_up)
+    _timeouts(console, found)
     _line(console, "RTT", words.rtt(found))
     if line := loss_words.losses(found, both):
         _line(console, "Losses", line)
@@ -162,18 +160,20 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
         _line(console, "Bottleneck", line)
 
 
-def _timeouts(console: Console, events: Sequence[Object], *, rto: bool, held_up: bool) -> None:
+def _timeouts(console: Console, found: Object) -> None:
     """Their table; the timer itself is known at the sender only.
 
     A path that stalls before the capture holds up what the timer sends: that passes later, and at once.
     """
+    events: Sequence[Object] = found["timeouts"].get("events", [])
     if not events:
         return
-    late = False
+    rto, stalls = known_point(found) == "snd", found.get("standstills") or ()
+    late, held_up = False, any(one["upstream"] for one in stalls)
     timer = ["#RTO"] if rto else []
     table = _table("#at", "=verdict", "#idle before", *timer, "#byte", "#packet", "evidence")
     for event in events[: console.rows]:
-        idle_s = idle_before_s(event, at_sender=rto)
+        idle_s = idle_before_s(event, at_sender=rto, standstills=stalls)
         late |= held_up and idle_s is None
         table.add_row(
             f"{event['t']:.3f} s",
@@ -187,6 +187,8 @@ def _timeouts(console: Console, events: Sequence[Object], *, rto: bool, held_up:
     console.print(table)
     if late:
         console.print("at: when its segment passed here, which the stalled path had held up")
+    if unlisted := loss_words.unlisted_timeouts(found):
+        console.print(unlisted)
     more(console, events, console.rows, "timeout")
 
 

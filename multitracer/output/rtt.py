@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.model.frozen import frozen
@@ -63,7 +63,9 @@ SHORTEST_RTO_S = 0.01
 """No stack in use has a retransmission timer below this."""
 
 
-def idle_before_s(event: Mapping[str, Any], *, at_sender: bool) -> float | None:
+def idle_before_s(
+    event: Mapping[str, Any], *, at_sender: bool, standstills: Sequence[Mapping[str, Any]] | None = ()
+) -> float | None:
     """How long the sender had been silent before a timeout.
 
     Parameters
@@ -72,15 +74,28 @@ def idle_before_s(event: Mapping[str, Any], *, at_sender: bool) -> float | None:
         Of ``timeouts.events`` (docs/json.md).
     at_sender : bool
         Whether the capture is known to be the sender's.
+    standstills : sequence of mapping or None
+        Those of the same entry.
 
     Returns
     -------
     float or None
-        Seconds. None away from the sender where segments came closer than any timer expires: the path had
-        stalled, and let through what had waited.
+        Seconds. None away from the sender where segments came closer than any timer expires, or the path
+        before the capture stood still in that time: it let through what had waited, this or the one before.
     """
     silence_s: float = event["silence_s"]
-    return silence_s if at_sender or silence_s >= SHORTEST_RTO_S else None
+    if at_sender:
+        return silence_s
+    held_up = any(
+        one["upstream"] and one["start"] < event["t"] and _began_s(event) <= one["start"] + one["silence_s"]
+        for one in standstills or ()
+    )
+    return None if held_up or silence_s < SHORTEST_RTO_S else silence_s
+
+
+def _began_s(event: Mapping[str, Any]) -> float:
+    """When the segment before passed, as exactly as both of its times are given."""
+    return float(event["t"]) - float(event["silence_s"]) - 2e-6
 
 
 def hides_queues(entry: Mapping[str, Any]) -> bool:

@@ -150,7 +150,7 @@ def _timeouts(connections: Sequence[Object]) -> Markup:
                         at(event["t"]),
                         event["verdict"],
                         votes({spelled(name): vote for name, vote in event["votes"].items()}),
-                        span(idle_before_s(event, at_sender=at_sender)),
+                        span(idle_before_s(event, at_sender=at_sender, standstills=one.get("standstills"))),
                         timer if rto is None else f"{timer} of {duration(rto)}",
                         whole(event["seq"]),
                         whole(event["record"]),

@@ -1371,3 +1371,21 @@ def test_the_last_ack_of_a_full_link_waits_for_its_queue_first(full: float, word
     parts = {"congestion_window_after_data": 0.05}
     one = entry(0, bandwidth=0.95, congestion_window=0.05, full=full, rate=8e5, base=200.0, parts=parts)
     assert words in limits_line(one)
+
+
+@pytest.mark.parametrize(("base", "said"), [(80.0, False), (200.0, True)])
+def test_one_segment_per_rtt_may_take_most_of_recovery_though_slow_start_repairs_more(
+    base: float, said: bool
+) -> None:
+    """Forty segments in 3.2 s, or in 8 s, of 12 s of recovery; slow start repaired seventy in a few RTTs."""
+    one = entry(**LOSSY, base=base, sack=False, again={"fast": 40, "slow_start": 70})
+    assert ("retransmits one segment per RTT" in sentences([one])[0].text) is said
+
+
+@pytest.mark.parametrize(("sack", "said"), [(False, True), (True, False)])
+def test_recovery_that_left_a_link_less_than_full_took_an_rtt_for_each(sack: bool, said: bool) -> None:
+    shares = {"bandwidth": 0.7, "loss_recovery": 0.2, "congestion_window": 0.1, "full": 0.75, "rate": 11.6e6}
+    one = entry(**shares, base=40.0, sack=sack, again={"fast": 100}, lost=(0, 100))
+    text = sentences([one])[0].text
+    assert "loss recovery left the link less than full" in text
+    assert ("less than full; without SACK it retransmits one segment per RTT" in text) is said

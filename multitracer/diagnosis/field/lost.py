@@ -28,6 +28,9 @@ ONE = 1.5
 REPAIRING = 0.25
 """So much of the time is recovery itself, where that takes an RTT for each segment, not a smaller window."""
 
+MOST = 0.5
+"""So much of recovery is that, at least, where slow start repaired more segments."""
+
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
 
@@ -212,18 +215,29 @@ def held_in_recovery(group: Group) -> str:
         )
     if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
         said += "; whether the link was full does not show here without timestamps"
-    # RFC 6582 section 3.2, step 3: a partial ACK brings the next retransmission.
+    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows)
+    return said + one_a_round_trip(group) if recovery_s >= REPAIRING * group.seconds else said
+
+
+def one_a_round_trip(group: Group) -> str:
+    """``; without SACK it retransmits one segment per RTT``; empty where it hardly had to.
+
+    A partial ACK brings the next retransmission (RFC 6582 section 3.2, step 3). Slow start after a timeout
+    repairs several segments in an RTT: it may repair more in less time.
+    """
+    flows = group.flows
     fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
     # Where the ACKs of needless copies let it send more (RFC 5681 section 3.2, step 3), it is not so slow.
     # The queue drains meanwhile: an RTT is as short as any.
+    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows)
     took_s = sum(flow.fast * (flow.base_rtt_ms or flow.rtt_ms or 0.0) / 1e3 for flow in flows)
-    one_a_round_trip = (
+    slow = (
         all(flow.without_sack for flow in flows)
-        and fast >= max(FEW, slow_start)
+        and fast >= FEW
+        and (fast >= slow_start or took_s >= MOST * recovery_s)
         and took_s <= ONE * group.seconds
-        and sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows) >= REPAIRING * group.seconds
     )
-    return f"{said}; without SACK it retransmits one segment per RTT" if one_a_round_trip else said
+    return "; without SACK it retransmits one segment per RTT" if slow else ""
 
 
 def first_late(group: Group) -> str:

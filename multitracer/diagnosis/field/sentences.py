@@ -19,6 +19,7 @@ from multitracer.diagnosis.field.lost import (
     losses,
     marked,
     marks,
+    one_a_round_trip,
     spurious,
 )
 from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
@@ -75,7 +76,7 @@ def _recovery(group: Group) -> str:
     if any(flow.shared or flow.link_known for flow in group.flows):
         return f"; {what} took {duration(recovery_s)} of their time{summed}"
     # For how long its cost says, by another model.
-    return f"; {what} left the link less than full"
+    return f"; {what} left the link less than full{one_a_round_trip(group)}"
 
 
 def _local_drop(group: Group) -> str:

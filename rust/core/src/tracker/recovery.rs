@@ -7,6 +7,7 @@ use super::episode::Trigger;
 use super::outcome::{Cause, State};
 use super::outstanding::Sent;
 use super::sender::Sender;
+use super::timers::PROBE_MIN_NS;
 use crate::segment::{Segment, flags};
 
 /// A retransmission within this time of an incoming segment may be its reaction.
@@ -293,11 +294,24 @@ impl Sender {
     /// then, and sends what it has marked lost (`tcp_rack_reo_timeout`).
     fn waited_for_new_data(&self, t_ns: i64) -> bool {
         let expired_ns = self.history.as_ref().map_or(i64::MAX, |history| history.expired_ns);
-        !self.reacts(t_ns)
+        (!self.reacts(t_ns) || self.waited_for_reordering(t_ns))
             && self
                 .outstanding
                 .at(self.recover)
                 .is_some_and(|run| !run.sacked() && run.first_ns > expired_ns && self.is_overtaken(run))
+    }
+
+    /// The last ACK was answered, and since then as long has passed as RACK waits at least for what is overtaken: a quarter of
+    /// the smallest RTT (RFC 8985 section 6.2, step 4), and what Linux adds to any timer. Farther from the sender than its host,
+    /// what it sends in answer to an ACK comes as late.
+    fn waited_for_reordering(&self, t_ns: i64) -> bool {
+        if !self.path.as_ref().is_some_and(|path| path.beside_sender()) {
+            return false;
+        }
+        let least_ns = self.rtt.min().map_or(i64::MAX, |min_ns| (min_ns / 4).max(PROBE_MIN_NS));
+        self.last_out_ns.is_some_and(|out_ns| {
+            t_ns - out_ns >= least_ns && self.last_in_ns.is_some_and(|in_ns| in_ns <= out_ns)
+        })
     }
 
     /// Nothing that was sent again is on its way, nor first in line (`tcp_any_retrans_done`).

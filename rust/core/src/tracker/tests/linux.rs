@@ -340,3 +340,28 @@ fn a_wait_for_reordering_in_slow_start_ends_it() {
     let (connections, _) = talk.done();
     assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, Cause::Fast, Cause::Fast]);
 }
+
+/// The same where the RTT is so short that the wait is over within the time in which a host may react to an ACK: it has answered
+/// the last one already, and a quarter of the RTT has passed since.
+#[test]
+fn a_short_wait_for_reordering_in_slow_start_ends_it_too() {
+    for (waited_ms, cause) in [(8, Cause::Fast), (4, Cause::SlowStart)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        for i in 0..20 {
+            talk.data(200 + 50 * i, 1 + 1000 * i, 1000);
+            talk.ack(220 + 50 * i, 1001 + 1000 * i, &[]);
+        }
+        let seq = 20_001;
+        (0..6).for_each(|i| talk.data(3000 + i, seq + 1000 * i, 1000));
+        talk.data(3400, seq, 1000);
+        talk.ack(3420, seq + 1000, &[]);
+        talk.data(3420, seq + 6000, 1000);
+        talk.data(3421, seq + 7000, 1000);
+        talk.ack(3441, seq + 1000, &[(seq + 7000, seq + 8000)]);
+        talk.data(3441, seq + 1000, 1000);
+        talk.data(3441 + waited_ms, seq + 2000, 1000);
+        let (connections, _) = talk.done();
+        assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, cause], "{waited_ms} ms");
+    }
+}

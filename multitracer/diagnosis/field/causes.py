@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from multitracer.diagnosis.field.carried import needed_s
 from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.receivers import full_beside_window_s, waits, window_fills_link
 from multitracer.model.frozen import frozen
@@ -185,7 +186,7 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
 def _carried_s(flow: Flow) -> float:
     """Seconds that a link needed for the payload, if its rate showed for most of them; 0 if it is shared."""
     seen = flow.rate_exact or (flow.full_share or 0.0) >= FULL
-    return 0.0 if not seen or flow.shared or flow.link_known else flow.needed_s
+    return 0.0 if not seen or flow.shared or flow.link_known else needed_s(flow)
 
 
 def company(flows: Sequence[Flow]) -> Company:

@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.model.frozen import frozen
 from multitracer.model.idle import LAST_ACK_NAME
-from multitracer.model.packet_size import INITIAL_SEGMENTS, LEAST_HEADERS_BYTES, TIMESTAMPS_BYTES
+from multitracer.model.packet_size import INITIAL_SEGMENTS
 from multitracer.output.rtt import HOST_MS
 
 Object = Mapping[str, Any]
@@ -386,38 +386,6 @@ class Flow:
         """Seconds with data in flight: without handshake, pauses of the application and what is unknown."""
         away_s = sum(self.limits_s.get(name, 0.0) for name in ("application", "handshake", "unknown"))
         return max((self.seconds or 0.0) - away_s, 0.0)
-
-    @property
-    def needed_s(self) -> float:
-        """Seconds that a link of the rate seen needs for the payload; 0 where no rate is known."""
-        return 8.0 * self.unique_bytes / self.rate_bps if self.rate_bps else 0.0
-
-    @property
-    def carried_least_s(self) -> float:
-        """Seconds that the link took for what it surely carried, with headers.
-
-        What was lost away from the capture may have been lost before the link. 0 where no rate of its own is
-        known.
-        """
-        first = self.sent - self.retransmissions
-        if self.shared or self.link_known or self.rates_bps or not self.rate_bps or first <= 0:
-            return 0.0
-        lost = self.upstream or 0 if self.point == "rcv" else self.lost or 0
-        headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if self.timestamps else 0)
-        each_bytes = self.unique_bytes / first + headers_bytes
-        return 8.0 * (self.sent - lost) * each_bytes / self.rate_bps
-
-    @property
-    def room_s(self) -> float:
-        """Seconds that are left of the transfer beside what the link, and a path that stalled, surely took.
-
-        Without limit where no rate is known, and where others took a part of the link.
-        """
-        if self.shared or self.link_known or not self.rate_bps or self.seconds is None:
-            return math.inf
-        carried_s = 8.0 * (self.unique_bytes + LEAST_HEADERS_BYTES * self.sent) / self.rate_bps
-        opening_s = self.limits_s.get("handshake", 0.0)
-        return max(self.seconds - opening_s - carried_s - self.stalled_s, 0.0)
 
     @property
     def link_had_room(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from multitracer.diagnosis.field.carried import carried_least_s
 from multitracer.diagnosis.field.facts import QUEUE_MS, Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
@@ -103,7 +104,7 @@ def _share(flow: Flow, full: float) -> str:
 
     A rate that leaves far more room than that is none that the link had all the time.
     """
-    carried = flow.carried_least_s / flow.busy_s if flow.busy_s > 0 else 0.0
+    carried = carried_least_s(flow) / flow.busy_s if flow.busy_s > 0 else 0.0
     if ONE_RATE * full <= carried < full - APART:
         return f"{percent(carried)} to {percent(full)}"
     return f"{_least(full, (flow,))}{percent(full)}"

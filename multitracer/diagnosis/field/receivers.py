@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from multitracer.diagnosis.field.carried import needed_s
 from multitracer.diagnosis.field.facts import FILLED, FULL, Flow
 from multitracer.diagnosis.field.waits import waits_s
 
@@ -150,8 +151,8 @@ def _busy(flow: Flow) -> float:
     Without the time in which the path stalled.
     """
     moving_s = _moving_s(flow)
-    needed_s = flow.needed_s * flow.sent / max(flow.sent - flow.retransmissions, 1)
-    return max(flow.full_share or 0.0, needed_s / moving_s if moving_s > 0 else 0.0)
+    sent_s = needed_s(flow) * flow.sent / max(flow.sent - flow.retransmissions, 1)
+    return max(flow.full_share or 0.0, sent_s / moving_s if moving_s > 0 else 0.0)
 
 
 def paced_by_reader(flow: Flow) -> bool:

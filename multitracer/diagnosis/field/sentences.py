@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from multitracer.diagnosis.field.carried import room_s
 from multitracer.diagnosis.field.causes import FULL_LINK, MARKED, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
 from multitracer.diagnosis.field.full_links import bottleneck, bufferbloat, fullness
@@ -66,7 +67,7 @@ def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
     recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in group.flows)
     # A link that needed the time for what it carried was not left: what seemed so was lost behind it.
-    left = sum(flow.room_s for flow in group.flows) >= recovery_s
+    left = sum(room_s(flow) for flow in group.flows) >= recovery_s
     if group.kind not in FULL_LINK or recovery_s < SAID_S or not left:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multitracer.diagnosis.field.carried import room_s
 from multitracer.diagnosis.field.facts import FILLED, IN_A_STANDSTILL, NAGLE, OPENING, Flow
 from multitracer.model.idle import LAST_ACK_NAME
 
@@ -52,7 +53,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
     spent["congestion_window"] += spent.pop(OPENING)
     # What a link of a known rate needed leaves no more time to a window that did not fill it.
     if flow.rate_exact:
-        full_s = max(spent["congestion_window"] - flow.room_s, 0.0)
+        full_s = max(spent["congestion_window"] - room_s(flow), 0.0)
         spent["congestion_window"] -= full_s
         spent["bandwidth"] += full_s
     return spent

@@ -1,0 +1,40 @@
+"""How long the link of a connection took for what it carried, by the rate that it showed."""
+
+from __future__ import annotations
+
+import math
+
+from multitracer.diagnosis.field.facts import Flow
+from multitracer.model.packet_size import LEAST_HEADERS_BYTES, TIMESTAMPS_BYTES
+
+
+def needed_s(flow: Flow) -> float:
+    """Seconds that a link of the rate seen needs for the payload; 0 where no rate is known."""
+    return 8.0 * flow.unique_bytes / flow.rate_bps if flow.rate_bps else 0.0
+
+
+def carried_least_s(flow: Flow) -> float:
+    """Seconds that the link took for what it surely carried, with headers.
+
+    What was lost away from the capture may have been lost before the link. 0 where no rate of its own is
+    known.
+    """
+    first = flow.sent - flow.retransmissions
+    if flow.shared or flow.link_known or flow.rates_bps or not flow.rate_bps or first <= 0:
+        return 0.0
+    lost = flow.upstream or 0 if flow.point == "rcv" else flow.lost or 0
+    headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if flow.timestamps else 0)
+    each_bytes = flow.unique_bytes / first + headers_bytes
+    return 8.0 * (flow.sent - lost) * each_bytes / flow.rate_bps
+
+
+def room_s(flow: Flow) -> float:
+    """Seconds that are left of the transfer beside what the link, and a path that stalled, surely took.
+
+    Without limit where no rate is known, and where others took a part of the link.
+    """
+    if flow.shared or flow.link_known or not flow.rate_bps or flow.seconds is None:
+        return math.inf
+    carried_s = 8.0 * (flow.unique_bytes + LEAST_HEADERS_BYTES * flow.sent) / flow.rate_bps
+    opening_s = flow.limits_s.get("handshake", 0.0)
+    return max(flow.seconds - opening_s - carried_s - flow.stalled_s, 0.0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from multitracer.cli.main import main
-from multitracer.output.costs import definition, tag
+from multitracer.output.costs import definition, is_printed, tag
 
 Object = dict[str, Any]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -137,3 +137,6 @@ def test_a_bound_that_leaves_all_open_is_none(
     for said in ([vague], [vague, known]):
         assert definition(contract, said).endswith("does not show.") == (words == "unknown")
     assert definition(contract, [known]).endswith("what followed it.")
+    assert is_printed(contract, vague)
+    # Who waits for an application waits for it on any link.
+    assert is_printed(contract, vague | {"kind": "idle_application"}) == (words != "unknown")

@@ -686,13 +686,13 @@ def test_seconds_of_several_connections_are_called_a_sum() -> None:
 
 
 def test_a_long_queue_has_its_name_where_a_link_lost_segments_too() -> None:
-    """Told of the link, as its losses are; a short one is a queue like any other."""
+    """Told of the link, as its losses are; a short one is partly jitter."""
     for queue_ms, named in ((432.0, True), (20.0, False)):
         lossy = entry(bandwidth=1.0, rate=3e6, base=23.5, queue=(queue_ms, 1.1 * queue_ms), lost=(20, 0))
         said = sentences([lossy])[0]
         assert said.kind == "bottleneck"
         assert ("; a standing queue (bufferbloat) added 432 ms" in said.text) == named
-        assert ("; the queue added" in said.text) != named
+        assert ("; queue and jitter added" in said.text) != named
 
 
 def test_the_bdp_is_named_only_where_a_full_link_shows_a_rate() -> None:
@@ -834,6 +834,19 @@ def test_a_queue_that_refuses_held_those_that_waited_for_its_timer_and_fills_no_
     assert said.kind == "local_drop"
     assert "one segment at a time, held 3 connections for" in said.text
     assert "full" not in said.text
+
+
+def test_a_transfer_that_broke_off_was_not_refused_by_a_queue_far_away() -> None:
+    late = {"losses": {"upstream": 2, "downstream": 0, "acks": None, "refused": 2}}
+    facts: Any = {"loss_recovery": 0.99, "again": {"timeout": 2}, "inferred": 2}
+    for point, closed, kind in (
+        ("rcv", "reset", "loss"),
+        ("rcv", "fin", "local_drop"),
+        ("snd", "reset", "local_drop"),
+    ):
+        one = entry(point=point, **facts) | late | {"closed": closed}
+        one["bytes"] = one["bytes"] | {"acked": 1_400_000}
+        assert sentences([one])[0].kind == kind, (point, closed)
 
 
 def test_the_wait_for_the_first_data_that_a_queue_let_pass_is_said() -> None:
@@ -1349,14 +1362,14 @@ def test_a_cost_beside_a_full_link_is_that_of_recovery() -> None:
     assert tag(contract, cost | {"kind": "loss"}) == "cost 1.30 s"
 
 
-def test_a_short_queue_of_a_link_that_was_seldom_full_may_be_jitter() -> None:
-    for full, words in ((0.3, "queue and jitter added 4 ms"), (0.6, "the queue added 4 ms")):
+def test_a_short_queue_is_partly_jitter() -> None:
+    for queue_ms, words in ((4.0, "queue and jitter added 4 ms"), (70.0, "(bufferbloat) added 70 ms")):
         lossy = entry(
-            loss_recovery=1 - full,
-            bandwidth=full,
-            full=full,
+            loss_recovery=0.4,
+            bandwidth=0.6,
+            full=0.6,
             rate=1e6,
-            queue=(4.0, 8.0),
+            queue=(queue_ms, 2 * queue_ms),
             base=20.0,
             lost=(9, 0),
         )

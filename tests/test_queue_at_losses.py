@@ -37,6 +37,8 @@ def test_what_a_full_queue_drops_comes_when_it_is_longest() -> None:
     assert found is not None
     assert (found.of, found.at_longest, found.empty, found.dropped) == (20, 20, 0, True)
     assert found.longest_ns == pytest.approx(49 * MS, rel=0.02)
+    # Hardly any packet waits as long as those beside what is dropped.
+    assert found.dropping_ns == pytest.approx(50 * MS, rel=0.02)
 
 
 def test_what_is_lost_at_any_time_is_no_queues() -> None:
@@ -148,17 +150,20 @@ def told(**facts: Any) -> str:
 
 
 def test_the_sentence_says_what_dropped_them_only_where_that_is_sure() -> None:
-    queue = {"longest_ms": 16.3, "of": 30, "at_longest": 29, "empty": 0, "dropped": True}
-    assert "; 29 of 30 losses came when the queue was longest (about 16.3 ms): it dropped them" in told(
-        queue_at_losses=queue
+    queue = {"longest_ms": 16.3, "dropping_ms": 17.0, "of": 30, "at_longest": 29, "empty": 0, "dropped": True}
+    assert (
+        "; 29 of 30 losses came when the queue was longest (about 17 ms): a full queue drops like that"
+        in told(queue_at_losses=queue)
     )
     fewer = queue | {"of": 20, "at_longest": 20}
     assert "; all 20 losses whose queue shows came when it was longest" in told(queue_at_losses=fewer)
     none = queue | {"at_longest": 1, "empty": 25, "dropped": False}
-    words = "; 25 of 30 losses came while hardly any packet waited in a queue: no full queue dropped them"
+    words = "; 25 of 30 losses came while hardly any packet waited in a queue: a full queue does not drop"
     assert words in told(queue_at_losses=none)
     for unsure in (queue | {"dropped": None}, queue | {"of": 10, "at_longest": 10}, None):
         assert "losses" not in told(queue_at_losses=unsure)
+    # Much of what was retransmitted had not been lost.
+    assert "losses" not in told(queue_at_losses=queue, needless_retransmissions=10)
     bucket = {"rate_bps": 6e6, "rate_at_least": False, "burst_bytes": 30_000, "losses": 28, "of": 30}
     both = told(queue_at_losses=none, policer=bucket)
     assert "a policer drops like that" in both

@@ -80,6 +80,7 @@ def _queue(
         return None
     return {
         "longest_ms": round(found.longest_ns / 1e6, 3),
+        "dropping_ms": None if found.dropping_ns is None else round(found.dropping_ns / 1e6, 3),
         "of": found.of,
         "at_longest": found.at_longest,
         "empty": found.empty,

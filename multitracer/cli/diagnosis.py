@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitracer.output.costs import definition, is_said, tag
+from multitracer.output.costs import definition, is_printed, tag
 from multitracer.output.evidence import records
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def answer(contract: Object, console: Console | None = None) -> None:
     lines.heading(console, "In short")
     for number, sentence in enumerate(said[:SHORT], 1):
         _sentence(console, number, sentence, contract)
-    if any(map(is_said, said[:SHORT])) and contract.get("loss"):
+    if contract.get("loss") and any(is_printed(contract, one) for one in said[:SHORT]):
         from rich.text import Text
 
         line = f"[cost]: {definition(contract, said[:SHORT])}"
@@ -86,7 +86,7 @@ def _sentence(console: Console, number: int, sentence: Object, contract: Object)
 
     text = sentence["text"]
     line = Text(f"{text[:1].upper()}{text[1:]}.")
-    if is_said(sentence):
+    if is_printed(contract, sentence):
         line.append(f" [{tag(contract, sentence)}]", "bold")
     console.print(_hanging(f"{number}.", line))
 

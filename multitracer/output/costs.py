@@ -22,6 +22,8 @@ _MOST = 0.75
 _HARDLY = 0.1
 """A loss that is known to be more than this part of it says something."""
 
+_APPLICATION = "idle_application"
+
 _OF_LINK = ("bottleneck", "queue", "local_drop")
 """A link that is full costs nothing but what was lost at it, and so does the queue in front of it."""
 
@@ -34,6 +36,15 @@ def is_said(sentence: Mapping[str, Any]) -> bool:
     _, high_s = sentence["cost_bounds_s"]
     worth_s = sentence["cost_s"] if sentence["kind"] in _OF_LINK else high_s
     return bool(worth_s >= SAID_S)
+
+
+def is_printed(contract: Mapping[str, Any], sentence: Mapping[str, Any]) -> bool:
+    """Whether a cost is printed: that of an application is no question where nobody knows what a link allows.
+
+    Parameters are those of `said_cost`.
+    """
+    own_pace = sentence["kind"] == _APPLICATION
+    return is_said(sentence) and not (own_pace and said_cost(contract, sentence) == UNKNOWN)
 
 
 def cost_words(low_s: float, cost_s: float, high_s: float) -> str:
@@ -129,11 +140,11 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     if _was_cut_short(contract["connections"]):
         transfer, sooner_at = f"{transfer}, which a RST cut short,", "come as far"
     text = f"how much sooner {transfer} would have {sooner_at} without the cause and what followed it"
-    priced = [sentence for sentence in said if is_said(sentence)]
+    priced = [sentence for sentence in said if is_printed(contract, sentence)]
     words = [said_cost(contract, sentence) for sentence in priced]
     if UNKNOWN in words:
         # What all of them come to is as unknown.
-        return f"{text}; unknown where no capture shows the link full: how fast it could be does not show."
+        return f"{text}; unknown: no capture shows the link full, so that its rate does not show."
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]

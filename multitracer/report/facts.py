@@ -9,7 +9,7 @@ from typing import Any
 from multitracer.diagnosis.findings.rules import RULES
 from multitracer.model.frozen import frozen
 from multitracer.output import costs
-from multitracer.output.costs import is_said
+from multitracer.output.costs import is_printed
 from multitracer.output.evidence import records
 from multitracer.output.order import reading_order
 from multitracer.report.page_text import portable, spelled
@@ -72,7 +72,7 @@ def facts(contract: Object) -> list[Fact]:
 def _fact(contract: Object, sentence: Object) -> Fact:
     kind, text = str(sentence["kind"]), str(sentence["text"])
     low_s, high_s = sentence["cost_bounds_s"]
-    priced = is_said(sentence)
+    priced = is_printed(contract, sentence)
     return Fact(
         sentence["cost_s"] if priced else None,
         RULES[kind].title if kind in RULES else spelled(kind),

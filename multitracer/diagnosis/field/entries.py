@@ -110,7 +110,7 @@ def flow(
         needless=entry.get("needless_retransmissions") or 0,
         reordered=(entry.get("arrivals") or {}).get("reordered", 0),
         kernel_refused=None if kernel is None else kernel.refused,
-        refused=losses.get("refused") or 0,
+        refused=_refused(entry),
         possible=losses.get("possible") or 0,
         some_missing=some_missing(entry),
         writes_bps=limits.get("writes_bps"),
@@ -142,6 +142,16 @@ def flow(
         silent_s=part_s("loss_recovery_silent") if hidden else 0.0,
         link_hidden=not bottleneck.get("rate_bps") and hidden,
     )
+
+
+def _refused(entry: Object) -> int:
+    """Segments that the sender's own queue refused, by identifications that no gap explains.
+
+    Away from the sender of a transfer that broke off, gaps were still open: the path lost these.
+    """
+    broken_off = entry["closed"] == "reset" and entry["bytes"]["acked"] < entry["bytes"]["unique"]
+    away = (entry.get("observation") or entry).get("point") != "snd"
+    return 0 if broken_off and away else (entry.get("losses") or {}).get("refused") or 0
 
 
 def _closures(found: Object | None) -> tuple[int, float, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from multitracer.diagnosis.field.carried import carried_least_s
-from multitracer.diagnosis.field.facts import QUEUE_MS, Flow
+from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
 from multitracer.diagnosis.field.receivers import window_fills_link
@@ -208,11 +208,9 @@ def _queue(group: Group, *, named: bool = False) -> str:
     usual = _usual(alike)
     if usual.queue_ms is None or usual.queue_ms[1] < 1.0:
         return ""
-    # Where the link was full for less than half of the time, most RTTs met no queue of it; jitter is short.
-    seldom = usual.queue_ms[0] < QUEUE_MS and all(
-        (flow.full_share or 1.0) * flow.busy_s < MOSTLY * (flow.seconds or 0.0) for flow in alike
-    )
-    what = STANDING if named and usual.has_queue else "queue and jitter" if seldom else "the queue"
+    # Jitter, delayed ACKs and what a full packet itself takes are a part of what is short.
+    short = not usual.has_queue
+    what = "queue and jitter" if short else STANDING if named else "the queue"
     return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
 
 

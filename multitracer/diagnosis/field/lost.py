@@ -162,23 +162,24 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _queued(flows: tuple[Flow, ...]) -> str:
-    """``; 30 of 30 losses came when the queue was longest (about 16.3 ms): it dropped them``."""
+    """``; 29 of 30 losses came when the queue was longest (about 16.3 ms): a full queue drops like that``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""
     dropped, of = found[0]["dropped"], sum(one["of"] for one in found)
     lost = sum(flow.lost or 0 for flow in flows)
-    if 2 * of < lost:
+    again, needless = (sum(getattr(flow, name) for flow in flows) for name in ("retransmissions", "needless"))
+    # What was retransmitted needlessly had not been lost.
+    if 2 * of < lost or says_little(needless, again):
         return ""
     number = sum(one["at_longest" if dropped else "empty"] for one in found)
     which = "all" if number == of else f"{number:,} of"
     came = f"{which} {of:,} losses {'whose queue shows ' if of < lost else ''}came"
     if not dropped:
-        return f"; {came} while hardly any packet waited in a queue: no full queue dropped them"
-    longest = from_ms(max(one["longest_ms"] for one in found))
-    return (
-        f"; {came} when {'it' if of < lost else 'the queue'} was longest (about {longest}): it dropped them"
-    )
+        return f"; {came} while hardly any packet waited in a queue: a full queue does not drop like that"
+    longest = from_ms(max(one["dropping_ms"] for one in found))
+    queue = "it" if of < lost else "the queue"
+    return f"; {came} when {queue} was longest (about {longest}): a full queue drops like that"
 
 
 def policed(flows: tuple[Flow, ...]) -> str:

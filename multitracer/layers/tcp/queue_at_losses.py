@@ -65,14 +65,17 @@ class QueueAtLosses:
     ----------
     longest_ns : int
         Queueing delay that hardly any packet exceeded.
+    dropping_ns : int or None
+        The usual one beside the losses at about the longest; None without any.
     of, at_longest, empty : int
         Losses beside which the queue shows; of these, those at about the longest, and with hardly any.
     dropped : bool or None
-        Whether the queue dropped them: True if they came at its longest, False if most came without one;
-        None if neither is sure.
+        True if they look like those of a full queue, which come at its longest; False if most came without
+        one; None if neither is sure.
     """
 
     longest_ns: int
+    dropping_ns: int | None
     of: int
     at_longest: int
     empty: int
@@ -170,7 +173,9 @@ def compared(
     of = len(beside)
     if of < LEAST or 2 * of < len(lost_ns):
         return None
-    at_longest = int(np.count_nonzero(beside >= _FULL * longest))
+    full = beside[beside >= _FULL * longest]
+    at_longest = len(full)
+    dropping = round(float(quantiles(full, (0.5,))[0])) if at_longest else None
     empty = int(np.count_nonzero(beside <= _EMPTY * longest))
     usual = float(np.mean(delays.queue_ns >= _FULL * longest))
     dropped = None
@@ -178,7 +183,7 @@ def compared(
         dropped = True
     elif empty >= _MOSTLY_EMPTY * of and at_longest <= _OTHERS * of:
         dropped = False
-    return QueueAtLosses(round(longest), of, at_longest, empty, dropped)
+    return QueueAtLosses(round(longest), dropping, of, at_longest, empty, dropped)
 
 
 def _queue(

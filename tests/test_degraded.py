@@ -6,6 +6,7 @@ Each capture is made from a sample's by dropping, moving or reordering packets w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,20 @@ def test_lost_record_of_a_first_copy(grade: str, write: Write, monkeypatch: pyte
     said = statements(path)["capture_loss"]
     assert "1 segment fills a sequence gap" in said
     assert ("its place is a guess" in said) == (grade == "guess")
+
+
+def test_what_was_overtaken_on_its_way_to_the_capture_died_in_no_queue(write: Write) -> None:
+    """A segment whose successor passed first, by its identification: no first copy is missing."""
+    whole = packets("flow-control", "snd")
+    at = next(
+        index
+        for index, (one, other) in enumerate(pairwise(whole))
+        if index > 40 and all(sender(data) and payload(data) > 0 for _, data in (one, other))
+    )
+    (first_t, first), (second_t, second) = whole[at : at + 2]
+    path = write("swapped.pcap", [*whole[:at], (first_t, second), (second_t, first), *whole[at + 2 :]])
+    assert connection(path)["arrivals"]["reordered"] == 1
+    assert "capture_loss" not in statements(path)
 
 
 @pytest.mark.parametrize("side", ["snd", "rcv"])

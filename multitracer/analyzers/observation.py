@@ -121,7 +121,10 @@ def _perhaps_elsewhere(m: Timeline, connection: Connection, source: int) -> str:
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
     data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
-    late, undecided = data["out_of_order"], data.get("arrivals", {}).get("undecided", 0)
+    arrivals = data.get("arrivals", {})
+    undecided = arrivals.get("undecided", 0)
+    # What was overtaken on its way here was sent in order.
+    late = max(data["out_of_order"] - arrivals.get("reordered", 0), 0)
     found = []
     if unseen > 0:
         found.append(

@@ -116,7 +116,7 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
 ) -> None:
     one = entry(bandwidth=0.99, rate=7.9e6, full=full, queue=queue, base=20.5, evidence=evidence, point="snd")
     assert (shown_queue(one) is not None) is shown
-    assert any("the queue added" in found.text for found in sentences([one])) is shown
+    assert any("queue and jitter added" in found.text for found in sentences([one])) is shown
     assert ("queueing delay" in words.bottleneck(one)) is shown
 
 

@@ -230,6 +230,7 @@ def run_folder(tmp_path: Path, field: Any) -> Path:
         "qdisc": None,
         "kernel": {"TcpRetransSegs": 3, "TcpExtTCPRetransFail": 1, "TcpExtTCPFastRetrans": 2},
         "kernel_rcv": {},
+        "events": [],
     }
     (folder / "truth.json").write_text(json.dumps(truth))
     return folder
@@ -254,8 +255,34 @@ def test_a_run_is_scored_at_every_point(field: Any, tmp_path: Path) -> None:
     assert not by_name["rcv", "no IDs"].ids
     assert not by_name["rcv", "neither"].timestamps
     text = field.table.tables([s.to_dict() for s in scores], markdown=True)
-    assert text.count("###") == 7
+    assert text.count("###") == 8
     assert "| rcv | yes | yes |" in text
+
+
+@pytest.mark.parametrize(
+    ("point", "before", "drops"),
+    [("snd", False, (9, 3)), ("mid", True, (0, 3)), ("mid", False, (9, 0)), ("rcv", True, (9, 3))],
+)
+def test_what_a_full_queue_dropped_is_told_by_its_hop(
+    field: Any, point: str, before: bool, drops: tuple[int, int]
+) -> None:
+    """Three packets lost on the first hop, nine dropped by the queue of the second; an ACK counts nowhere."""
+    queues = field.scoring.told_of_queues
+    truth = {
+        "settings": {"network": {"sender": "ms"}, "link": {"hop": [{}, {}]}},
+        "events": [
+            *[{"what": "packet_lost", "side": 0, "hop": 0}] * 3,
+            *[{"what": "queue_drop", "side": 0, "hop": 1}] * 9,
+            {"what": "packet_lost", "side": 1, "hop": 0},
+            {"what": "packet_reordered", "side": 0, "hop": 1},
+        ],
+    }
+    one: Any = {"losses": {"upstream": int(before), "downstream": int(not before)}}
+    for dropped in (True, False, None):
+        (told,) = queues(truth, point, [one | {"queue_at_losses": {"dropped": dropped}}])
+        assert (told["full"], told["others"], told["dropped"]) == (*drops, dropped)
+        assert told["right"] == ((drops[0] > drops[1]) == bool(dropped))
+    assert queues(truth, point, []) == []
 
 
 def test_the_limit_is_the_kernels_or_the_applications_own_schedule(field: Any) -> None:

@@ -49,8 +49,10 @@ impl Sender {
             }
             outer = Some((left, right));
             let Sender { outstanding, sacked, rack_ns, history, retransmissions, .. } = self;
+            let (mut low, mut high) = (i64::MAX, i64::MIN);
             sacked.insert_with(left.max(ack), right, |l, r| {
                 fresh = true;
+                (low, high) = (low.min(l), high.max(r));
                 if (l < fack || in_loss) && outstanding.at(l).is_some_and(|run| run.transmissions == 1) {
                     late = late.min(l);
                     brought.original |= r <= recover;
@@ -64,7 +66,8 @@ impl Sender {
                             history.retransmission_arrived(run, size);
                             history.answer_by_sack(retransmissions, segment, run);
                         }
-                    } else {
+                    } else if run.seq < high && run.end > low {
+                        // A part of a super-segment that was acknowledged before measures nothing now.
                         let (first, last) = sent_ns.unwrap_or((run.last_ns, run.last_ns));
                         sent_ns = Some((first.min(run.last_ns), last.max(run.last_ns)));
                     }

@@ -338,7 +338,7 @@ impl Halves {
 
     #[cfg(test)]
     pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
-        self.measured_far(t_ns, rtt_ns, (lone, lone), counts);
+        self.measured_far(t_ns, rtt_ns, (lone, lone), (1, counts));
     }
 
     #[cfg(test)]
@@ -380,9 +380,15 @@ impl Halves {
     }
 
     /// An ACK measured the half toward the receiver; one of a `single` segment may have been delayed, and that of a `lone` one
-    /// behind which nothing more came.
+    /// behind which nothing more came. It stands for so many `segments`, if it `counts`.
     #[inline(always)]
-    pub fn measured_far(&mut self, t_ns: i64, rtt_ns: i64, (single, lone): (bool, bool), counts: bool) {
+    pub fn measured_far(
+        &mut self,
+        t_ns: i64,
+        rtt_ns: i64,
+        (single, lone): (bool, bool),
+        (segments, counts): (u16, bool),
+    ) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
         }
@@ -404,10 +410,10 @@ impl Halves {
         if counts && delayed {
             self.delays = self.delays.saturating_add(1);
         } else if counts {
-            self.far.add(rtt_ns);
+            self.far.add_for(rtt_ns, segments);
             let near = self.toward_sender(t_ns, rtt_ns);
             let near_ns = near.least_ns.saturating_add(near.data_ns).saturating_add(near.other_ns);
-            self.whole.add(rtt_ns.saturating_add(near_ns));
+            self.whole.add_for(rtt_ns.saturating_add(near_ns), segments);
             if let Some(waited_ns) = self.acks.waited_ns().filter(|_| near.known) {
                 self.added.add(rtt_ns - self.far_min_ns, waited_ns, (near.data_ns, near.other_ns));
             }

@@ -7,6 +7,8 @@ const OCTAVES: usize = 32;
 /// Buckets with eight, and with 32, to the octave.
 const USUAL: usize = OCTAVES << 3;
 pub const FINER: usize = OCTAVES << 5;
+/// A bucket that holds so many is full: one more sample may stand for as many.
+const HALVED_FROM: u16 = u16::MAX / 2;
 
 /// Counts of values from `2^LOW` on. A full bucket halves all of them, so that shares and quantiles stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,17 @@ impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
         let count = &mut self.counts[Self::bucket(value)];
         *count += 1;
         if *count == u16::MAX {
+            self.halve();
+        }
+    }
+
+    /// Count a value as one sample that stands for so many, less than a bucket has room for when it is halved.
+    #[inline(always)]
+    pub fn add_for(&mut self, value: i64, weight: u16) {
+        self.samples += u32::from(self.samples != u32::MAX);
+        let count = &mut self.counts[Self::bucket(value)];
+        *count = count.wrapping_add(weight);
+        if *count >= HALVED_FROM {
             self.halve();
         }
     }

@@ -49,6 +49,8 @@ use trains::Trains;
 const FEW: u64 = 4;
 /// Data segments from which on distributions are kept.
 const SOME: u32 = 16;
+/// Segments that one ACK's round trip stands for, at the most.
+const MOST: i64 = 256;
 /// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
 
@@ -325,6 +327,13 @@ fn is_missing(own: &Sender, t_ns: i64) -> bool {
     own.path.as_ref().is_some_and(|path| t_ns - path.gaps.last_ns >= SILENCE_NS) && some_missing(own)
 }
 
+/// How many segments of the largest size some bytes are, up to `MOST`.
+#[cold]
+#[inline(never)]
+fn many_segments(bytes: i64, largest: i64) -> u16 {
+    (bytes / largest.max(1)).clamp(1, MOST) as u16
+}
+
 /// `edge` and `rtt_ns` are -1 where they are unknown; `first` is the first TSval of who acknowledges, and when it passed.
 #[inline(always)]
 fn acknowledge(
@@ -350,8 +359,12 @@ fn acknowledge(
     let counts = path.segments >= SOME;
     let arrived = path.trains.arrived_by(known, data.dupacks, unit, data.snd_max);
     if rtt_ns >= 0 {
-        let single = arrived - path.trains.arrived() <= i64::from(data.largest_segment);
-        path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), counts);
+        let (fresh, largest) = (arrived - path.trains.arrived(), i64::from(data.largest_segment));
+        let single = fresh <= largest;
+        // Each stands for all data that it acknowledges: where ACKs become rarer, as much waits for one.
+        let segments = 1 + u16::from(!single);
+        let segments = if fresh > 3 * largest { many_segments(fresh, largest) } else { segments };
+        path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), (segments, counts));
     }
     path.halves.probe(segment, rtt_ns);
     let window = if edge >= 0 { edge - ack } else { -1 };

@@ -365,3 +365,19 @@ fn a_short_wait_for_reordering_in_slow_start_ends_it_too() {
         assert_eq!(causes_of(&connections[0]), [Cause::Timeout, Cause::SlowStart, cause], "{waited_ms} ms");
     }
 }
+
+/// Of a super-segment the first half was selectively acknowledged; its second half is sent again later, and only the answer
+/// to that ends with the whole: the first half measured no RTT then (RFC 6298 section 3).
+#[test]
+fn a_part_of_a_super_segment_that_was_acknowledged_before_measures_nothing() {
+    let (mut talk, seq) = settled(true);
+    talk.data(3000, seq, 1000);
+    talk.data(3000, seq + 1000, 2000);
+    talk.ack(3100, seq, &[(seq + 1000, seq + 2000)]);
+    talk.data(3420, seq, 1000);
+    talk.ack(3520, seq + 1000, &[(seq + 1000, seq + 2000)]);
+    talk.data(3521, seq + 2000, 1000);
+    talk.ack(3621, seq + 1000, &[(seq + 1000, seq + 3000)]);
+    let (connections, _) = talk.done();
+    assert!(connections[0].senders[0].rto.srtt_us() < 110_000);
+}

@@ -63,9 +63,15 @@ def five_losses(path: Path, *, filled: bool, more: bool) -> Object:
 
 
 def test_a_window_that_is_full_during_recovery_is_said_beside_it(tmp_path: Path) -> None:
-    """Five RTTs of the recovery, of about thirteen in all."""
+    """Five RTTs of the recovery, of about thirteen in all; the last of them ends with the ACK that ends it.
+
+    With the RTT until the loss showed it has six. The window alone held the sender in four.
+    """
     found = five_losses(tmp_path, filled=True, more=True)
     (one,) = found["connections"]
+    rtt = RTT_MS / 1e3 / one["limits"]["seconds"]
+    assert one["limits"]["receiver_window"] == pytest.approx(4 * rtt, rel=0.03)
+    assert one["limits"]["loss_recovery"] == pytest.approx(6 * rtt, rel=0.03)
     assert one["retransmissions"]["fast"] == 5
     assert 0.35 < one["limits"]["receiver_window_in_recovery"] < 0.45
     assert "; receiver window full during recovery: at least " in limits_line(one)

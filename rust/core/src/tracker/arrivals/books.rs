@@ -301,6 +301,11 @@ impl Books {
         if oldest { Some(t_ns) } else { self.recent.nth_since(t_ns, n) }
     }
 
+    /// The recovery that retransmissions show goes on until this is acknowledged.
+    pub(in crate::tracker) fn recovers_until(&self) -> i64 {
+        self.recovery.map_or(0, |(up_to, _)| up_to)
+    }
+
     /// A segment was overtaken, by so much, where a retransmission takes so long.
     pub(super) fn overtaken_by(&mut self, lag_ns: i64, loop_ns: i64) {
         self.overtaken[usize::from(lag_ns >= loop_ns / 2)] += 1;

@@ -92,8 +92,11 @@ pub(super) struct Gaps {
     /// Usual distance of segments, and how much was in flight lately at most.
     usual_ns: i64,
     peak: i64,
-    /// Loss recovery lasts until this is acknowledged.
+    /// Loss recovery that duplicate ACKs tell of lasts until this is acknowledged.
     recover: i64,
+    /// That of its sender lasts until it hears that this is acknowledged; the highest number while none of the ACKs that
+    /// passed ended it.
+    recovered_at: i64,
     suspected: Suspected,
     /// Nanoseconds by [`Wait`].
     pub spent_ns: [i64; Wait::COUNT],
@@ -134,6 +137,7 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
+            recovered_at,
             suspected,
             writes,
             refused,
@@ -150,7 +154,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, acked, pushes, unpushed);
-        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
+        walk_over!(walk: known, usual_ns, peak, recover, recovered_at, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
         let mut spaced = spacing.any();
@@ -247,6 +251,20 @@ impl Gaps {
         self.known.line.push(segment.t_ns, ack, edge, ts_val, half_ns);
         self.heard = true;
         self.window_known |= edge >= 0;
+    }
+
+    /// Data passes whose sender is in loss recovery until this is acknowledged; the highest number where ACKs will tell.
+    #[inline(always)]
+    pub fn recovers_until(&mut self, up_to: i64) {
+        self.recovered_at = self.recovered_at.max(up_to);
+    }
+
+    /// All up to `una` is acknowledged, and no loss recovery goes on behind that. Its sender hears of it later.
+    #[inline(always)]
+    pub fn recovered_by(&mut self, una: i64) {
+        if self.recovered_at == i64::MAX {
+            self.recovered_at = una;
+        }
     }
 
     /// Duplicates of an ACK tell of a loss among what was sent up to `high`. `away` from the sender it may have been reordered: what

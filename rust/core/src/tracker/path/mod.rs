@@ -33,6 +33,7 @@ pub use report::{Bottleneck, PathReport};
 pub use round_trip::{Half, RoundTrip};
 pub(super) use shared::find_shared;
 
+use super::arrivals::Books;
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::{Segment, flags};
@@ -286,6 +287,12 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
     let Some(path) = &mut own.path else { return };
     let idle = path.gaps.drained(own.snd_una);
     path.gaps.keep(segment, seq);
+    if recovering {
+        path.gaps.recovers_until(i64::MAX);
+    } else if seq < path.gaps.high() - i64::from(segment.length) && !path.beside_sender() {
+        // What was lost before this point is new here, and changes nothing in what is known of its sender's state.
+        path.gaps.recovers_until(own.books.as_deref().map_or(0, Books::recovers_until));
+    }
     path.halves.echoed(segment, (waited, idle), path.segments >= SOME, own.ts_first);
 }
 
@@ -347,7 +354,11 @@ fn acknowledge(
     let lone = data.snd_una >= data.snd_max;
     let unit = full_segment(data);
     let recovering = data.state != super::State::Open;
+    let una = data.snd_una;
     let Some(path) = &mut data.path else { return };
+    if !recovering {
+        path.gaps.recovered_by(una);
+    }
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
         let away = !path.halves.beside_sender();

@@ -55,9 +55,10 @@ pub(super) fn again(books: Option<&Books>) -> u64 {
 
 /// What ACKs that reached the sender in a pause did.
 struct Received {
-    /// When the receiver's window had room for what follows, and when all was acknowledged.
+    /// When the receiver's window had room for what follows, when all was acknowledged, and when that ended a loss recovery.
     opened_ns: Option<i64>,
     drained_ns: Option<i64>,
+    recovered_ns: Option<i64>,
     /// The last ACK; the least time if there was none.
     prompted_ns: i64,
 }
@@ -144,15 +145,23 @@ impl Gaps {
         if another && !first_window {
             self.write_follows(at, seq, gap_ns, halves);
         }
-        let window_ns = received.opened_ns.unwrap_or(t_ns) - before_ns;
+        let (opened_ns, beside) = (received.opened_ns.unwrap_or(t_ns), halves.beside_sender());
+        // While its sender had not heard of the end of a loss recovery, a window without room was a part of that.
+        let within_ns = received.recovered_ns.unwrap_or(t_ns).min(opened_ns) - before_ns;
+        if within_ns > 0 {
+            // Away from the sender what of it was so is known to half a round trip: no lower bound.
+            let (until_ns, filled_ns) = (before_ns + within_ns, if beside { within_ns } else { 0 });
+            self.recovers((until_ns, false), within_ns, (filled_ns, until_ns), trains);
+        }
+        let window_ns = opened_ns - before_ns - within_ns;
         if self.is_refused(segment, unit, in_flight, &received, halves) {
-            self.spend(Wait::Refused, gap_ns);
+            self.spend(Wait::Refused, gap_ns - within_ns);
             return true;
         }
         if window_ns > 0 {
             self.held(window_ns, now.sent);
         }
-        let rest_ns = gap_ns - window_ns;
+        let rest_ns = t_ns - opened_ns;
         if rest_ns <= 0 {
             return written;
         }
@@ -229,8 +238,11 @@ impl Gaps {
             self.spend(Wait::Network, gap_ns);
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
+            // The recovery began in this pause, with duplicate ACKs: how much of it was before them is not known.
+            let begins = received.recovered_ns == Some(self.last_ns) && brief && !now.timed;
+            let within_ns = if begins && (now.recovering || halves.beside_sender()) { 0 } else { window_ns };
             let recovery_ns =
-                self.recovers((t_ns, now.timed), gap_ns, (window_ns, received.prompted_ns), trains);
+                self.recovers((t_ns, now.timed), gap_ns, (within_ns, received.prompted_ns), trains);
             if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }
@@ -249,16 +261,20 @@ impl Gaps {
     ) -> Received {
         let Circumstances { unit, divided, .. } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
+        let recovered_at = self.recovered_at;
         let (near_ns, echoed) = (halves.near_ns(), segment.options.timestamps.map(|(_, ecr)| ecr));
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
         // Next to a sender that never sends longer ones it does not.
         let waits = divided || !halves.beside_sender();
         let third = if waits { ((self.known.edge - self.known.una) / 3).min(3 * unit) } else { 0 };
-        let need = if ORDERLY { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
+        // In recovery the congestion window is what it waits for beyond that.
+        let open = ORDERLY && self.known.una >= recovered_at;
+        let need = if open { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let mut received = Received {
             opened_ns: room(self.known.edge).then_some(before_ns),
             drained_ns: (self.known.una >= high).then_some(before_ns),
+            recovered_ns: (self.known.una >= recovered_at).then_some(before_ns),
             prompted_ns: i64::MIN,
         };
         self.known.advance(t_ns, halves.near_now_ns(), echoed, |una, (at_ns, edge)| {
@@ -268,6 +284,9 @@ impl Gaps {
             }
             if received.drained_ns.is_none() && una >= high {
                 received.drained_ns = Some(at_ns);
+            }
+            if received.recovered_ns.is_none() && una >= recovered_at {
+                received.recovered_ns = Some(at_ns);
             }
             received.prompted_ns = at_ns;
         });
@@ -316,6 +335,8 @@ impl Gaps {
         trains: &Trains,
     ) -> i64 {
         self.writes.lost(self.high);
+        // What is sent from now on a congestion window may hold that is smaller.
+        self.held_at = 0;
         let network_ns = self.spent_ns[Wait::Network as usize];
         self.parts.recovers(window_ns, self.high, network_ns, trains.delivered());
         // While ACKs come, no timer is what it waits for.

@@ -4,6 +4,7 @@
 //! ([`Halves::near_ns`]); with timestamps (RFC 7323) the data says itself which ACK its sender had seen.
 
 mod pause;
+mod recovery;
 mod write_end;
 
 pub(super) use pause::Circumstances;
@@ -94,9 +95,6 @@ pub(super) struct Gaps {
     peak: i64,
     /// Loss recovery that duplicate ACKs tell of lasts until this is acknowledged.
     recover: i64,
-    /// That of its sender lasts until it hears that this is acknowledged; the highest number while none of the ACKs that
-    /// passed ended it.
-    recovered_at: i64,
     suspected: Suspected,
     /// Nanoseconds by [`Wait`].
     pub spent_ns: [i64; Wait::COUNT],
@@ -137,7 +135,6 @@ impl Fields for Gaps {
             usual_ns,
             peak,
             recover,
-            recovered_at,
             suspected,
             writes,
             refused,
@@ -154,7 +151,7 @@ impl Fields for Gaps {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, acked, pushes, unpushed);
-        walk_over!(walk: known, usual_ns, peak, recover, recovered_at, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
+        walk_over!(walk: known, usual_ns, peak, recover, writes, refused, schedule, unmarked_ns, left_out_ns, left_out_timed_ns, held_at, network_before_ns);
         let [mut loss, mut rest] = parts.any();
         let mut below = last_length != length;
         let mut spaced = spacing.any();
@@ -253,20 +250,6 @@ impl Gaps {
         self.window_known |= edge >= 0;
     }
 
-    /// Data passes whose sender is in loss recovery until this is acknowledged; the highest number where ACKs will tell.
-    #[inline(always)]
-    pub fn recovers_until(&mut self, up_to: i64) {
-        self.recovered_at = self.recovered_at.max(up_to);
-    }
-
-    /// All up to `una` is acknowledged, and no loss recovery goes on behind that. Its sender hears of it later.
-    #[inline(always)]
-    pub fn recovered_by(&mut self, una: i64) {
-        if self.recovered_at == i64::MAX {
-            self.recovered_at = una;
-        }
-    }
-
     /// Duplicates of an ACK tell of a loss among what was sent up to `high`. `away` from the sender it may have been reordered: what
     /// tells is whether any retransmission comes by from now on.
     pub fn suspect(&mut self, t_ns: i64, ack: i64, high: i64, away: bool, books: Option<&Books>) {
@@ -292,11 +275,14 @@ impl Gaps {
         }
     }
 
-    /// So much payload arrived by an ACK of all up to `ack`; in loss recovery, if it is `recovering` or duplicate ACKs told of one.
+    /// So much payload arrived at a time by an ACK of all up to `ack`; in loss recovery, if it is `recovering` or duplicate ACKs told of one.
     #[inline(always)]
-    pub fn arrived(&mut self, bytes: i64, ack: i64, recovering: bool) {
+    pub fn arrived(&mut self, t_ns: i64, bytes: i64, ack: i64, recovering: bool) {
         if recovering || ack < self.recover {
             self.parts.recover(bytes);
+        }
+        if !recovering {
+            self.parts.recovered_by(ack, t_ns);
         }
     }
 

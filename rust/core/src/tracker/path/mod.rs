@@ -33,7 +33,6 @@ pub use report::{Bottleneck, PathReport};
 pub use round_trip::{Half, RoundTrip};
 pub(super) use shared::find_shared;
 
-use super::arrivals::Books;
 use super::fields::{Fields, Walk, walk_over};
 use super::sender::Sender;
 use crate::segment::{Segment, flags};
@@ -287,12 +286,6 @@ fn send(own: &mut Sender, segment: &Segment, seq: i64) {
     let Some(path) = &mut own.path else { return };
     let idle = path.gaps.drained(own.snd_una);
     path.gaps.keep(segment, seq);
-    if recovering {
-        path.gaps.recovers_until(i64::MAX);
-    } else if seq < path.gaps.high() - i64::from(segment.length) && !path.beside_sender() {
-        // What was lost before this point is new here, and changes nothing in what is known of its sender's state.
-        path.gaps.recovers_until(own.books.as_deref().map_or(0, Books::recovers_until));
-    }
     path.halves.echoed(segment, (waited, idle), path.segments >= SOME, own.ts_first);
 }
 
@@ -354,11 +347,7 @@ fn acknowledge(
     let lone = data.snd_una >= data.snd_max;
     let unit = full_segment(data);
     let recovering = data.state != super::State::Open;
-    let una = data.snd_una;
     let Some(path) = &mut data.path else { return };
-    if !recovering {
-        path.gaps.recovered_by(una);
-    }
     path.gaps.hear(segment, ack, edge, path.halves.near_ns());
     if data.dupacks >= DUPLICATES {
         let away = !path.halves.beside_sender();
@@ -384,7 +373,7 @@ fn acknowledge(
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }
-    path.gaps.arrived(fresh, ack, recovering);
+    path.gaps.arrived(segment.t_ns, fresh, ack, recovering);
     let passed = path.payload.wrapping_sub(path.noted);
     path.noted = path.payload;
     // The queue is known once its smallest round trip is.

@@ -25,6 +25,12 @@ pub(super) struct Parts {
     unprompted_before_ns: i64,
     /// Payload that arrived in loss recovery.
     recovered: i64,
+    /// Loss recovery lasts until its sender hears that this is acknowledged; the highest number while none of the ACKs that
+    /// passed ended it.
+    recovered_at: i64,
+    /// When that passed; whether it is still to come.
+    recovered_ns: i64,
+    recovers: bool,
 }
 
 impl Parts {
@@ -50,12 +56,15 @@ impl Parts {
             unprompted_ns,
             unprompted_before_ns,
             recovered,
+            recovered_at,
+            recovered_ns,
+            recovers,
         } = self;
         if loss {
             walk_over!(walk: until_loss_ns, delivered);
         }
         if rest {
-            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns, recovered);
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns, recovered, recovered_at, recovered_ns, recovers);
         }
     }
 }
@@ -79,6 +88,31 @@ impl Parts {
         let last_ns = window_ns.min(self.filling_ns);
         self.filling_ns -= last_ns;
         self.filled_ns = (self.filled_ns - (window_ns - last_ns)).max(0);
+    }
+
+    /// An ACK of all up to a byte passes at a time, and no loss recovery shows behind it.
+    #[inline(always)]
+    pub fn recovered_by(&mut self, ack: i64, t_ns: i64) {
+        if self.recovers && (ack >= self.recovered_at || self.recovered_at == i64::MAX) {
+            (self.recovers, self.recovered_at, self.recovered_ns) = (false, ack, t_ns);
+        }
+    }
+
+    /// Its sender is in loss recovery until this is acknowledged.
+    pub fn recovers_until(&mut self, up_to: i64) {
+        if up_to > self.recovered_at {
+            (self.recovers, self.recovered_at) = (true, up_to);
+        }
+    }
+
+    /// Whether who knows that all up to `una` is acknowledged is in loss recovery yet.
+    pub fn recovering(&self, una: i64) -> bool {
+        una < self.recovered_at
+    }
+
+    /// When the ACK passed that ended the last; `None` while it goes on.
+    pub fn recovered_ns(&self) -> Option<i64> {
+        (!self.recovers).then_some(self.recovered_ns)
     }
 
     /// So much payload arrived while loss recovery went on.

@@ -55,10 +55,9 @@ pub(super) fn again(books: Option<&Books>) -> u64 {
 
 /// What ACKs that reached the sender in a pause did.
 struct Received {
-    /// When the receiver's window had room for what follows, when all was acknowledged, and when that ended a loss recovery.
+    /// When the receiver's window had room for what follows, and when all was acknowledged.
     opened_ns: Option<i64>,
     drained_ns: Option<i64>,
-    recovered_ns: Option<i64>,
     /// The last ACK; the least time if there was none.
     prompted_ns: i64,
 }
@@ -145,23 +144,15 @@ impl Gaps {
         if another && !first_window {
             self.write_follows(at, seq, gap_ns, halves);
         }
-        let (opened_ns, beside) = (received.opened_ns.unwrap_or(t_ns), halves.beside_sender());
-        // While its sender had not heard of the end of a loss recovery, a window without room was a part of that.
-        let within_ns = received.recovered_ns.unwrap_or(t_ns).min(opened_ns) - before_ns;
-        if within_ns > 0 {
-            // Away from the sender what of it was so is known to half a round trip: no lower bound.
-            let (until_ns, filled_ns) = (before_ns + within_ns, if beside { within_ns } else { 0 });
-            self.recovers((until_ns, false), within_ns, (filled_ns, until_ns), trains);
-        }
-        let window_ns = opened_ns - before_ns - within_ns;
+        let window_ns = received.opened_ns.unwrap_or(t_ns) - before_ns;
         if self.is_refused(segment, unit, in_flight, &received, halves) {
-            self.spend(Wait::Refused, gap_ns - within_ns);
+            self.spend(Wait::Refused, gap_ns);
             return true;
         }
         if window_ns > 0 {
-            self.held(window_ns, now.sent);
+            self.held_until(t_ns, window_ns, in_flight, now, (halves, trains));
         }
-        let rest_ns = t_ns - opened_ns;
+        let rest_ns = gap_ns - window_ns;
         if rest_ns <= 0 {
             return written;
         }
@@ -221,6 +212,7 @@ impl Gaps {
     ) {
         let (t_ns, next) = (segment.t_ns, seq >= self.high);
         let in_flight = (self.high - self.known.una).max(0);
+        let began = !self.parts.recovering(self.known.una);
         let write_ended = next && self.pushed && self.ended_short(now, in_flight, halves);
         let another = write_ended || self.cut_off(seq, gap_ns, halves);
         let first_window = another && self.is_first_window(now, halves);
@@ -239,10 +231,13 @@ impl Gaps {
         } else {
             let window_ns = received.opened_ns.unwrap_or(t_ns) - self.last_ns;
             // The recovery began in this pause, with duplicate ACKs: how much of it was before them is not known.
-            let begins = received.recovered_ns == Some(self.last_ns) && brief && !now.timed;
-            let within_ns = if begins && (now.recovering || halves.beside_sender()) { 0 } else { window_ns };
+            let begins = began && brief && !now.timed && (now.recovering || halves.beside_sender());
+            let within_ns = if begins { 0 } else { window_ns };
             let recovery_ns =
-                self.recovers((t_ns, now.timed), gap_ns, (within_ns, received.prompted_ns), trains);
+                self.took_recovery((t_ns, now.timed), gap_ns, (within_ns, received.prompted_ns), trains);
+            if now.recovering || !next && !halves.beside_sender() {
+                self.begins_recovery(now.recovering, now.books);
+            }
             if brief && !now.recovering && !halves.beside_sender() {
                 self.suspected.took(recovery_ns, window_ns);
             }
@@ -261,20 +256,16 @@ impl Gaps {
     ) -> Received {
         let Circumstances { unit, divided, .. } = *now;
         let (t_ns, before_ns, high) = (segment.t_ns, self.last_ns, self.high);
-        let recovered_at = self.recovered_at;
         let (near_ns, echoed) = (halves.near_ns(), segment.options.timestamps.map(|(_, ecr)| ecr));
         // A sender may wait until a third of the window is open, or three segments (Linux: `tcp_tso_should_defer`).
         // Next to a sender that never sends longer ones it does not.
         let waits = divided || !halves.beside_sender();
         let third = if waits { ((self.known.edge - self.known.una) / 3).min(3 * unit) } else { 0 };
-        // In recovery the congestion window is what it waits for beyond that.
-        let open = ORDERLY && self.known.una >= recovered_at;
-        let need = if open { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
+        let need = if ORDERLY { i64::from(segment.length).min(unit).max(third).max(1) } else { unit.max(1) };
         let room = |edge: i64| edge < 0 || edge - high >= need;
         let mut received = Received {
             opened_ns: room(self.known.edge).then_some(before_ns),
             drained_ns: (self.known.una >= high).then_some(before_ns),
-            recovered_ns: (self.known.una >= recovered_at).then_some(before_ns),
             prompted_ns: i64::MIN,
         };
         self.known.advance(t_ns, halves.near_now_ns(), echoed, |una, (at_ns, edge)| {
@@ -284,9 +275,6 @@ impl Gaps {
             }
             if received.drained_ns.is_none() && una >= high {
                 received.drained_ns = Some(at_ns);
-            }
-            if received.recovered_ns.is_none() && una >= recovered_at {
-                received.recovered_ns = Some(at_ns);
             }
             received.prompted_ns = at_ns;
         });
@@ -323,28 +311,6 @@ impl Gaps {
             let timeout_ns = RTO_MIN_US * 1000 + halves.base_ns();
             self.writes.idle(segment.t_ns - self.last_ns, timeout_ns, INITIAL * unit);
         }
-    }
-
-    /// Loss recovery took a pause, in which the receiver's window had no room for so long; what of it no timer took.
-    #[inline(always)]
-    fn recovers(
-        &mut self,
-        (t_ns, timed): (i64, bool),
-        gap_ns: i64,
-        (window_ns, prompted_ns): (i64, i64),
-        trains: &Trains,
-    ) -> i64 {
-        self.writes.lost(self.high);
-        // What is sent from now on a congestion window may hold that is smaller.
-        self.held_at = 0;
-        let network_ns = self.spent_ns[Wait::Network as usize];
-        self.parts.recovers(window_ns, self.high, network_ns, trains.delivered());
-        // While ACKs come, no timer is what it waits for.
-        let silent_ns = gap_ns.min(t_ns.saturating_sub(prompted_ns));
-        let timed_ns = if timed || silent_ns >= SILENCE_NS { silent_ns } else { 0 };
-        self.spend(Wait::Silence, timed_ns);
-        self.spend(Wait::Recovery, gap_ns - timed_ns);
-        gap_ns - timed_ns
     }
 
     /// Whether a timer sent this segment alone, as where its own queue refuses the rest.
@@ -418,7 +384,7 @@ impl Gaps {
 
     /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only
     /// little was sent since it held it before, that time is of the window too.
-    fn held(&mut self, window_ns: i64, sent: u32) {
+    pub(super) fn held(&mut self, window_ns: i64, sent: u32) {
         let network = &mut self.spent_ns[Wait::Network as usize];
         let spread_ns = (*network - self.network_before_ns).max(0);
         let mut of_window_ns = 0;

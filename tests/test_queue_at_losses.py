@@ -156,7 +156,9 @@ def test_the_sentence_says_what_dropped_them_only_where_that_is_sure() -> None:
         in told(queue_at_losses=queue)
     )
     fewer = queue | {"of": 20, "at_longest": 20}
-    assert "; all 20 losses whose queue shows came when it was longest" in told(queue_at_losses=fewer)
+    assert "; all 20 losses with a known queueing delay came when the queue was longest" in told(
+        queue_at_losses=fewer
+    )
     none = queue | {"at_longest": 1, "empty": 25, "dropped": False}
     words = "; 25 of 30 losses came while hardly any packet waited in a queue: a full queue does not drop"
     assert words in told(queue_at_losses=none)

@@ -174,12 +174,11 @@ def _queued(flows: tuple[Flow, ...]) -> str:
         return ""
     number = sum(one["at_longest" if dropped else "empty"] for one in found)
     which = "all" if number == of else f"{number:,} of"
-    came = f"{which} {of:,} losses {'whose queue shows ' if of < lost else ''}came"
+    came = f"{which} {of:,} losses {'with a known queueing delay ' if of < lost else ''}came"
     if not dropped:
         return f"; {came} while hardly any packet waited in a queue: a full queue does not drop like that"
     longest = from_ms(max(one["dropping_ms"] for one in found))
-    queue = "it" if of < lost else "the queue"
-    return f"; {came} when {queue} was longest (about {longest}): a full queue drops like that"
+    return f"; {came} when the queue was longest (about {longest}): a full queue drops like that"
 
 
 def policed(flows: tuple[Flow, ...]) -> str:

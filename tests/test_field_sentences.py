@@ -369,16 +369,20 @@ def test_a_connection_counts_by_its_data() -> None:
 
 
 def test_recovery_that_cost_more_than_several_filled_the_link_for_comes_first() -> None:
-    """Three that filled the link in turn, and two whose first flight was lost: 3.2 s of 5 s."""
-    filled = [
-        entry(at, seconds=0.6, bandwidth=0.97, full=0.97, rate=4e6, lost=(20, 0), shared=2) for at in range(3)
-    ]
+    """Some filled the link in turn, the first flight of two was lost: 3.2 s of 5 s."""
+
+    def filling(number: int) -> list[Object]:
+        facts: Any = {"seconds": 0.6, "bandwidth": 0.97, "full": 0.97, "rate": 4e6, "shared": number - 1}
+        return [entry(10 + at, lost=(20, 0), **facts) for at in range(number)]
+
     waited = {"loss_recovery": 0.84, "bandwidth": 0.16, "lost": (12, 0)}
     late = [entry(at, seconds=3.8, **waited, rate=4e6, full=0.97) for at in (3, 4)]
-    assert [one.kind for one in sentences([*filled, *late])][:1] == ["loss"]
+    assert sentences([*filling(2), *late])[0].kind == "loss"
+    # Of most of them the link was the limit.
+    assert sentences([*filling(3), *late])[0].kind == "bottleneck"
     # Beside a link that was full for longer than they waited, it is its losses.
-    long = [entry(at, seconds=5.0, bandwidth=0.97, full=0.97, rate=4e6, shared=2) for at in range(3)]
-    assert [one.kind for one in sentences([*long, *late])][:1] == ["bottleneck"]
+    long = [entry(at, seconds=5.0, bandwidth=0.97, full=0.97, rate=4e6, shared=1) for at in range(2)]
+    assert sentences([*long, *late])[0].kind == "bottleneck"
 
 
 def test_the_kernels_count_overrules() -> None:

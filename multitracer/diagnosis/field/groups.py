@@ -159,12 +159,14 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
 
 
 def _ranked(groups: list[Group]) -> list[Group]:
-    """With recovery first, where it cost more time than the link was full for that several took turns at.
+    """With recovery first, where it cost more time than a link was full for that limited but half of all.
 
     Data says little of it: who waited for a timer brought no more than who did not.
     """
     first = groups[0] if groups else None
     if first is None or first.of < 2 or first.kind not in FULL_LINK:
+        return groups
+    if 2 * (first.limited or len(first.flows)) > first.of:
         return groups
     full_s = min(sum(flow.limits_s.get("bandwidth", 0.0) for flow in first.flows), first.span_s)
     lost = next((group for group in groups if group.kind in RECOVERY and group.cost_s > full_s), first)

@@ -153,6 +153,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A value that stands for three lies where three of it would; buckets that are full keep the shares.
+    #[test]
+    fn a_value_may_stand_for_several() {
+        let (mut weighted, mut each) = (Histogram::<10>::default(), Histogram::<10>::default());
+        for round in 0..100_000 {
+            for (value, weight) in [(1 << 20, 1), (1 << 24, 3), (1 << 28, 256)] {
+                weighted.add_for(value, weight);
+                if round < 100 {
+                    (0..weight).for_each(|_| each.add(value));
+                }
+            }
+            if round == 99 {
+                assert_eq!(weighted.counts, each.counts);
+                assert_eq!((weighted.samples, each.samples), (300, 26_000));
+            }
+        }
+        for part in [0.002, 0.01, 0.5, 0.95] {
+            let apart = weighted.quantile(part).unwrap() / each.quantile(part).unwrap();
+            assert!((apart - 1.0).abs() < 0.2, "{part}: {apart}");
+        }
+    }
+
     proptest! {
         /// Quantiles are those of the values, to the width of a bucket.
         #[test]

@@ -161,7 +161,7 @@ def record_of(contract: Object, settings: Object) -> dict[str, Any]:
         },
         "causes": _causes(used),
         "diagnosis": [
-            {"title": fact.title, "text": fact.text, "kind": fact.kind, "cost_s": fact.cost_s}
+            {"title": fact.title, "text": fact.text, "kind": fact.kind, "cost_s": fact.known_cost_s}
             for fact in facts(contract)[:MOST_FACTS]
         ],
         "inconclusive": dict(contract["inconclusive"]),

@@ -54,6 +54,11 @@ class Fact:
     cost_unknown: bool = False
 
     @property
+    def known_cost_s(self) -> float | None:
+        """The cost without its bounds; None without one, and where these say nothing."""
+        return None if self.cost_unknown else self.cost_s
+
+    @property
     def cost_words(self) -> str:
         """The cost with its bounds, as the terminal has them; "" without one."""
         if self.cost_s is None:

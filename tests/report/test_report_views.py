@@ -248,3 +248,4 @@ def test_the_heading_claims_no_more_than_is_known() -> None:
     assert headline(unknown, [use, Fact(2.0, "Packet loss", "…", kind="loss")]) == "Packet loss, cost 2.00 s"
     vague = replace(loss, cost_unknown=True)
     assert headline(unknown, [use, vague]) == "Packet loss, cost unknown"
+    assert (loss.known_cost_s, vague.known_cost_s) == (2.0, None)

@@ -24,6 +24,7 @@ from multitracer.diagnosis.findings.whole import (
 from multitracer.diagnosis.gain import Loss
 from multitracer.model.analysis import Analyzer, Result, answered, summary_of
 from multitracer.model.timeline import Timeline
+from multitracer.output.used import is_logged
 
 _SMALL = 0.01
 _ALWAYS = (
@@ -81,7 +82,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         from multitracer.diagnosis.findings.logs import from_logs
 
         sentences = from_logs(m, logs)
-    elif utilization.get("basis") == "link log":
+    elif is_logged(utilization):
         sentences, loss = _along_the_link(m, results, utilization)
     else:
         sentences, loss = _from_captures(m, results, utilization)

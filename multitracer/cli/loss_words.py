@@ -18,6 +18,7 @@ from multitracer.output.losses import (
     syns_again,
 )
 from multitracer.output.rtt import known_point
+from multitracer.output.used import is_logged
 
 
 def causes(counts: Object, *, seen: bool = True, syns: int = 0) -> str:
@@ -242,7 +243,7 @@ def duplicated(contract: Object) -> str:
     Where the network duplicated packets, before the link or behind it, does not show.
     """
     found = contract["utilization"]
-    logged = found["basis"] == "link log"
+    logged = is_logged(found)
     # Which copies the link carried, only its log shows, or the capture where they arrive.
     most = 0.0 if logged else most_twice(contract)
     share = f"at most {percent_at_most(most)}" if most else f"{found['duplicate_share']:.1%}"

@@ -20,7 +20,7 @@ from multitracer.cli.unshown import UNSHOWN
 from multitracer.output.losses import has_all_sent, some_missing
 from multitracer.output.rtt import idle_before_s, known_point
 from multitracer.output.unanswered import by_reason, unanswered
-from multitracer.output.used import idle_share, nearly_all, unplaced_s
+from multitracer.output.used import idle_share, is_logged, nearly_all, unplaced_s
 
 Object = Mapping[str, Any]
 
@@ -304,7 +304,7 @@ def _utilization(console: Console, contract: Object) -> None:
     found = contract["utilization"]
     if found["value"] is None:
         return
-    logged = found["basis"] == "link log"
+    logged = is_logged(found)
     _heading(
         console,
         f"Utilization: {found['value']:.1%}" if logged else f"Utilization: about {found['value']:.0%}",

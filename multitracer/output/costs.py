@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.model.quantities import duration
+from multitracer.output.used import is_logged
 
 SAID_S = 0.05
 """Costs below are not told."""
-
-_BY_LINK_LOG = "link log"
-"""A utilization that is measured."""
 
 UNKNOWN = "unknown"
 """What is said of a cost whose bounds say nothing."""
@@ -97,7 +95,7 @@ def _may_be_most(loss: Mapping[str, Any], high_s: float) -> bool:
 
 def _link_hides(contract: Mapping[str, Any]) -> bool:
     """Whether captures show no full link, whose rate would tell how long the transfer has to take."""
-    if (contract.get("utilization") or {}).get("basis") == _BY_LINK_LOG:
+    if is_logged(contract.get("utilization") or {}):
         return False
     loss = contract["loss"]
     least_s, most_s = loss["bounds_s"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.output.used import is_logged
+
 Object = Mapping[str, Any]
 
 
@@ -20,7 +22,7 @@ def reading_order(contract: Object) -> list[Object]:
     """
     said = list(contract["diagnosis"])
     place = next((at for at, one in enumerate(said) if one["kind"] == "utilization"), None)
-    if place is None or place + 1 == len(said) or contract["utilization"]["basis"] == "link log":
+    if place is None or place + 1 == len(said) or is_logged(contract["utilization"]):
         return said
     after = place + 2
     while after < len(said) and said[after]["kind"] == "kernel_count":

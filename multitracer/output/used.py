@@ -24,6 +24,17 @@ UNPLACED = 0.02
 """From this part of an idle time on, what is in none of its phases has a line of its own."""
 
 
+def is_logged(found: Mapping[str, Any]) -> bool:
+    """Whether a log of the link measured it; else it is an estimate, or unknown.
+
+    Parameters
+    ----------
+    found : mapping
+        ``utilization`` (docs/json.md), or an empty one.
+    """
+    return bool(found.get("basis") == "link log")
+
+
 def nearly_all(found: Mapping[str, Any]) -> bool | None:
     """Whether TCP used nearly all of the link's capacity; None if the estimate does not show it.
 
@@ -32,7 +43,7 @@ def nearly_all(found: Mapping[str, Any]) -> bool | None:
     found : mapping
         ``utilization`` (docs/json.md).
     """
-    logged = found["basis"] == "link log"
+    logged = is_logged(found)
     # As it is shown: to a tenth of a percent, or to a percent.
     much = round(float(found["value"]), 3 if logged else 2) >= NEARLY_ALL
     if logged:
@@ -51,7 +62,7 @@ def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
         ``utilization`` (docs/json.md).
     """
     share = float(found["idle_share"])
-    if found["basis"] == "link log":
+    if is_logged(found):
         return "", share
     low, high = float(found.get("idle_low", 0.0)), float(found.get("idle_high", 1.0))
     if low < max((1 - RESOLVED) * share, SAID):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multitracer.output.costs import definition
+from multitracer.output.used import is_logged
 from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
@@ -34,7 +35,7 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
     cause = headline(contract, found)
     top: list[Markup] = []
     if used["value"] is not None:
-        low, proven = used["value"] <= 0.95, used["basis"] == "link log"
+        low, proven = used["value"] <= 0.95, is_logged(used)
         said = [fact.text for fact in found if fact.kind in WHOLE]
         found = [fact for fact in found if fact.kind not in WHOLE]
         top.append(

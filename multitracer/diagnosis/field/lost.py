@@ -12,7 +12,7 @@ from multitracer.diagnosis.field.phrases import (
     percent_at_most,
     were,
 )
-from multitracer.diagnosis.field.waits import waits_s, window_full_in_recovery_s
+from multitracer.diagnosis.field.waits import recovery_s, window_full_in_recovery_s
 from multitracer.diagnosis.findings.finding import joined
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.losses import may_be_again, needless_prefix, says_little
@@ -158,10 +158,10 @@ def loss(group: Group) -> str:
 
 def dropped_by(flows: tuple[Flow, ...]) -> str:
     """What dropped the packets, where their losses show it: a policer, a queue, or no queue."""
-    return policed(flows) or _queued(flows)
+    return policed(flows) or _dropped_by_queue(flows)
 
 
-def _queued(flows: tuple[Flow, ...]) -> str:
+def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
     """``; 29 of 30 losses came when the queue was longest (about 16.3 ms): a full queue drops like that``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
@@ -207,7 +207,7 @@ def held_in_recovery(group: Group) -> str:
     filled_s = sum(window_full_in_recovery_s(flow) for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for at least {duration(filled_s)}"
-    silent_s = sum(min(flow.silent_s, waits_s(flow).get("loss_recovery", 0.0)) for flow in flows)
+    silent_s = sum(min(flow.silent_s, recovery_s(flow)) for flow in flows)
     if silent_s >= SILENT * group.seconds and not any(flow.rto for flow in flows):
         said += (
             f"; in {duration(silent_s)} of that nothing came: a timer, or a path that stalled before this "
@@ -215,8 +215,8 @@ def held_in_recovery(group: Group) -> str:
         )
     if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
         said += "; whether the link was full does not show here without timestamps"
-    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows)
-    return said + one_a_round_trip(group) if recovery_s >= REPAIRING * group.seconds else said
+    repairing = sum(map(recovery_s, flows)) >= REPAIRING * group.seconds
+    return said + one_a_round_trip(group) if repairing else said
 
 
 def one_a_round_trip(group: Group) -> str:
@@ -229,12 +229,11 @@ def one_a_round_trip(group: Group) -> str:
     fast, slow_start = (sum(getattr(flow, name) for flow in flows) for name in ("fast", "slow_start"))
     # Where the ACKs of needless copies let it send more (RFC 5681 section 3.2, step 3), it is not so slow.
     # The queue drains meanwhile: an RTT is as short as any.
-    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in flows)
     took_s = sum(flow.fast * (flow.base_rtt_ms or flow.rtt_ms or 0.0) / 1e3 for flow in flows)
     slow = (
         all(flow.without_sack for flow in flows)
         and fast >= FEW
-        and (fast >= slow_start or took_s >= MOST * recovery_s)
+        and (fast >= slow_start or took_s >= MOST * sum(map(recovery_s, flows)))
         and took_s <= ONE * group.seconds
     )
     return "; without SACK it retransmits one segment per RTT" if slow else ""
@@ -254,8 +253,8 @@ def first_late(group: Group) -> str:
 def spurious(group: Group) -> str:
     """The same of retransmissions for which no loss shows."""
     again = sum(flow.data_retransmissions for flow in group.flows)
-    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in group.flows)
-    small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * recovery_s else ""
+    repaired_s = sum(map(recovery_s, group.flows))
+    small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * repaired_s else ""
     return (
         f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
         f"{acks(group.flows)}{by_cause(group.flows)}; "

@@ -36,7 +36,7 @@ from multitracer.diagnosis.field.receivers import (
     window_used,
 )
 from multitracer.diagnosis.field.turns import turn_words, turns_of_path
-from multitracer.diagnosis.field.waits import waits_s
+from multitracer.diagnosis.field.waits import recovery_s, waits_s
 from multitracer.model.packet_size import LARGEST_UNSCALED, PACKET_BYTES
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
@@ -65,17 +65,17 @@ def text(group: Group, *, with_loss: bool) -> str:
 
 def _recovery(group: Group) -> str:
     """What of the time of a full link went to its losses: the cost of the sentence is theirs."""
-    recovery_s = sum(waits_s(flow).get("loss_recovery", 0.0) for flow in group.flows)
+    took_s = sum(map(recovery_s, group.flows))
     # A link that needed the time for what it carried was not left: what seemed so was lost behind it.
-    left = sum(room_s(flow) for flow in group.flows) >= recovery_s
-    if group.kind not in FULL_LINK or recovery_s < SAID_S or not left:
+    left = sum(room_s(flow) for flow in group.flows) >= took_s
+    if group.kind not in FULL_LINK or took_s < SAID_S or not left:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""
     # What repaired nothing is no recovery of a loss.
     what = "loss recovery" if any(flow.lost for flow in group.flows) else "recovery"
     # Others fill a link that one leaves to them.
     if any(flow.shared or flow.link_known for flow in group.flows):
-        return f"; {what} took {duration(recovery_s)} of their time{summed}"
+        return f"; {what} took {duration(took_s)} of their time{summed}"
     # For how long its cost says, by another model.
     return f"; {what} left the link less than full{one_a_round_trip(group)}"
 
@@ -91,11 +91,7 @@ def _local_drop(group: Group) -> str:
     how = "by gaps in the IP identifications; " if by_ids else ""
     said = f"the sender's own queue dropped {dropped} ({how}they never reached this capture)"
     # With nothing to recover from, what looks like recovery is the wait for the timer that tries again.
-    waiting = [
-        (flow, waits_s(flow).get("loss_recovery", 0.0))
-        for flow in group.flows
-        if flow.refused and not flow.retransmissions
-    ]
+    waiting = [(flow, recovery_s(flow)) for flow in group.flows if flow.refused and not flow.retransmissions]
     timer_s = sum(seconds for _, seconds in waiting)
     timed = timer_s > TIMED * group.seconds
     if timed:

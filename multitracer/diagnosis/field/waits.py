@@ -59,7 +59,12 @@ def waits_s(flow: Flow) -> dict[str, float]:
     return spent
 
 
+def recovery_s(flow: Flow) -> float:
+    """Seconds in which it waited for loss recovery."""
+    return waits_s(flow).get("loss_recovery", 0.0)
+
+
 def window_full_in_recovery_s(flow: Flow) -> float:
     """Seconds of loss recovery without room in the receiver's window; 0 if a stall may be among them."""
-    in_stall = bool(flow.stalls_s) and flow.window_in_recovery_s > waits_s(flow).get("loss_recovery", 0.0)
+    in_stall = bool(flow.stalls_s) and flow.window_in_recovery_s > recovery_s(flow)
     return 0.0 if in_stall else flow.window_in_recovery_s

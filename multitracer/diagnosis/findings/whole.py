@@ -11,7 +11,7 @@ from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.findings.finding import Finding, joined, plot_command, seconds, several, share
 from multitracer.model.idle import awaits_last_ack
 from multitracer.model.timeline import Timeline
-from multitracer.output.used import NEARLY_ALL, idle_share, nearly_all
+from multitracer.output.used import NEARLY_ALL, idle_share, is_logged, nearly_all
 
 Summary = dict[str, Any]
 
@@ -60,13 +60,13 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     of_all = whole if carried == sent else "that it carried"
     share, about = f"{value:.1%}", ""
     # Which copies the link carried, and which were lost before it, only its log or the receiver's end shows.
-    proven = utilization["basis"] == "link log" or m.rcv is not None
-    if utilization["basis"] != "link log":
+    logged = is_logged(utilization)
+    proven = logged or m.rcv is not None
+    if not logged:
         low, high = (f"{utilization[bound]:.0%}" for bound in ("low", "high"))
         bounds = f"{low} to {high}, " if low != high else ""
         share = f"about {value:.0%} ({bounds}estimated from captures)"
         about = "about " if twice < utilization["duplicate_bytes"] else ""
-    logged = utilization["basis"] == "link log"
     about_idle, idle_share_said = idle_share(utilization)
     said_s = idle_share_said * span if about_idle else idle
     all_used = nearly_all(utilization)

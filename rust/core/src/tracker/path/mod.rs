@@ -364,8 +364,8 @@ fn acknowledge(
         // Each stands for all data that it acknowledges: where ACKs become rarer, as much waits for one. With a SACK block
         // it measured the segment whose ACK had waited for what came out of order (RFC 5681 section 4.2), not all of them.
         let several = !single && segment.options.sack_count == 0;
-        let segments = 1 + u16::from(several);
-        let segments = if several && fresh > 3 * largest { many_segments(fresh, largest) } else { segments };
+        let many = several && fresh > 3 * largest;
+        let segments = if many { many_segments(fresh, largest) } else { 1 + u16::from(several) };
         path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), (segments, counts));
     }
     path.halves.probe(segment, rtt_ns);

@@ -11,7 +11,8 @@ from support_conversation import SYN, Conversation
 
 from multitracer.cli import loss_words
 from multitracer.cli.main import group
-from multitracer.output.rtt import idle_before_s, known_point
+from multitracer.output.observed import known_point
+from multitracer.output.rtt import idle_before_s
 
 
 def _connection(total: int, rto: int, inferred: int, point: str = "rcv") -> dict[str, Any]:

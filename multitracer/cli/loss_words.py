@@ -17,7 +17,7 @@ from multitracer.output.losses import (
     some_missing,
     syns_again,
 )
-from multitracer.output.rtt import known_point
+from multitracer.output.observed import known_point
 from multitracer.output.used import is_logged
 
 

@@ -18,7 +18,8 @@ from multitracer.cli.lines import heading as _heading, line as _line, more, tabl
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
 from multitracer.output.losses import has_all_sent, some_missing
-from multitracer.output.rtt import idle_before_s, known_point
+from multitracer.output.observed import known_point
+from multitracer.output.rtt import idle_before_s
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.output.used import idle_share, is_logged, nearly_all, unplaced_s
 

@@ -13,6 +13,7 @@ from multitracer.model import quantities
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
 from multitracer.model.quantities import duration as duration, votes as votes
 from multitracer.output.digest import limit_s
+from multitracer.output.observed import observed_point
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
@@ -165,7 +166,7 @@ def _far_half(found: Object) -> str:
     median, p95 = (duration(half[key] / 1e3) for key in ("median_ms", "p95_ms"))
     limit = without_delayed(found)
     without = f", {limit}" if limit else ""
-    if (found.get("observation") or found).get("point") == "rcv":
+    if observed_point(found) == "rcv":
         # A host that acknowledges at once shows nothing by that.
         after = f"after {median}, median; 95th percentile {p95}{without}"
         return f" (the receiver's host acknowledged {after})" if half["median_ms"] >= _AT_ONCE_MS else ""

@@ -8,6 +8,7 @@ from typing import Any
 from multitracer.model.frozen import frozen
 from multitracer.model.packet_size import TIMESTAMPS_BYTES
 from multitracer.model.quantities import count
+from multitracer.output.observed import is_guess, observed_point
 
 _FULL = 0.5
 _VAGUE = 0.2
@@ -73,9 +74,7 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
         open_segments = -(-unacked // segment_bytes)
     else:
         open_segments, divided = data if unacked else 0, False
-    point = (entry.get("observation") or entry).get("point")
-    grade = (entry.get("observation") or {}).get("grade")
-    if point == "rcv" and grade != "guess":
+    if observed_point(entry) == "rcv" and not is_guess(entry):
         discarded = (entry.get("losses") or {}).get("downstream") or 0
         return LossBounds(upstream, discarded, data + upstream, divided)
     passed_again = max(again["total"] - again.get("inferred", 0) - syns_again(entry), 0)
@@ -138,8 +137,7 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
         None where the capture does not tell.
     """
     upstream: int | None = (entry.get("losses") or {}).get("upstream")
-    at_sender = (entry.get("observation") or entry).get("point") == "snd"
-    if not upstream or not at_sender or entry["retransmissions"].get("inferred", 0):
+    if not upstream or observed_point(entry) != "snd" or entry["retransmissions"].get("inferred", 0):
         return upstream
     full = (entry.get("bottleneck") or {}).get("full_share") or 0.0
     return upstream if full >= _FULL else 0

@@ -53,12 +53,6 @@ def queue_at_least(entry: Mapping[str, Any]) -> bool:
     return base_at_most(entry) or (of_another and not beside_sender(entry))
 
 
-def known_point(entry: Mapping[str, Any]) -> str | None:
-    """Where the capture of an entry was taken; None where that is unknown, or but a guess."""
-    guessed = (entry.get("observation") or {}).get("grade") == "guess"
-    return None if guessed else entry["point"]
-
-
 SHORTEST_RTO_S = 0.01
 """No stack in use has a retransmission timer below this."""
 

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from multitracer.output.rtt import idle_before_s, known_point, usual_rtt
+from multitracer.output.observed import known_point
+from multitracer.output.rtt import idle_before_s, usual_rtt
 from multitracer.output.unanswered import by_reason, unanswered
 from multitracer.report.facts import gap_of
 from multitracer.report.host_tables import host_tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, Object
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream, some_missing, syns_again
+from multitracer.output.observed import is_guess, observed_point
 from multitracer.output.rtt import (
     HOST_MS,
     hides_queues,
@@ -53,7 +54,7 @@ def flow(
         index=entry["index"],
         name=f"{first} {'->' if forward else '<-'} {second}",
         source=entry["source"],
-        point=(entry.get("observation") or entry).get("point"),
+        point=observed_point(entry),
         unique_bytes=entry["bytes"]["unique"],
         data_segments=entry["packets"]["data"],
         seconds=seconds,
@@ -102,7 +103,7 @@ def flow(
         certain_lost=lost,
         complete=complete,
         link_known="constant_sum" in (bottleneck.get("evidence") or ()),
-        guessed=(entry.get("observation") or {}).get("grade") == "guess",
+        guessed=is_guess(entry),
         most_downstream=bounds.downstream,
         in_flight=bounds.in_flight,
         wire_segments=bounds.sent,
@@ -150,7 +151,7 @@ def _refused(entry: Object) -> int:
     Away from the sender of a transfer that broke off, gaps were still open: the path lost these.
     """
     broken_off = entry["closed"] == "reset" and entry["bytes"]["acked"] < entry["bytes"]["unique"]
-    away = (entry.get("observation") or entry).get("point") != "snd"
+    away = observed_point(entry) != "snd"
     return 0 if broken_off and away else (entry.get("losses") or {}).get("refused") or 0
 
 

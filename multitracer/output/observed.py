@@ -1,0 +1,41 @@
+"""Where the capture behind an entry of ``connections`` was taken, and how surely: asked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def observed_point(entry: Mapping[str, Any]) -> str | None:
+    """Where the capture was taken, if but by a guess: ``snd``, ``mid``, ``rcv``; None where nothing shows it.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md). What its packets show of this connection comes first; without
+        that (two captures were joined), the point of its source.
+    """
+    point: str | None = (entry.get("observation") or entry).get("point")
+    return point
+
+
+def is_guess(entry: Mapping[str, Any]) -> bool:
+    """Whether the observation point is but a guess.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections``.
+    """
+    return bool((entry.get("observation") or {}).get("grade") == "guess")
+
+
+def known_point(entry: Mapping[str, Any]) -> str | None:
+    """Where the capture was taken; None where that is unknown, or but a guess.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections``.
+    """
+    return None if is_guess(entry) else entry["point"]

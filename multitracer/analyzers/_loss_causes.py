@@ -35,9 +35,12 @@ def loss_causes(
     if hidden or not (upstream or downstream):
         return {"policer": None, "queue_at_losses": None}
     most, before = max(upstream, downstream), upstream > downstream
+    queue = _queue(m, connection, source, rtt, bottleneck, most, before=before)
+    # A queue that is shorter than a bucket with it, in front of a shaper: no RTT grows in front of a policer.
+    full = queue is not None and queue["dropped"]
     return {
-        "policer": _policer(m, connection, source, rtt, most, before=before),
-        "queue_at_losses": _queue(m, connection, source, rtt, bottleneck, most, before=before),
+        "policer": None if full else _policer(m, connection, source, rtt, most, before=before),
+        "queue_at_losses": queue,
     }
 
 

@@ -13,14 +13,19 @@ use crate::tracker::sender::Sender;
 const LEAST: i64 = 3;
 const LEAST_NEAR: i64 = 12;
 
+/// So often is noted when gaps were passed over; later ones count as passed over with the last of these.
+const NOTED: usize = 64;
+
 /// Segments of one direction that were sent above all that was seen, while gaps below it were filled.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Beyond {
     /// Where all that was seen ended when the first gap was filled.
     from: i64,
     packets: i64,
     /// End of the highest segment that filled a gap since.
     filled: i64,
+    /// Up to where gaps were passed over, and when.
+    passed: Vec<(i64, i64)>,
     /// Some of it has come.
     begun: bool,
 }
@@ -33,14 +38,24 @@ impl Beyond {
     }
 
     /// A gap was filled by `seq`, up to `end`, where all that was seen ends at `high`; so many identifications were left out.
-    fn fill(&mut self, seq: i64, end: i64, high: i64, left_out: i64) {
+    fn fill(&mut self, (seq, end): (i64, i64), high: i64, left_out: i64, t_ns: i64, rtt_ns: i64) {
         if self.filled == 0 {
             *self = Beyond { from: high, ..Beyond::default() };
         }
         // Gaps are filled in order: one that was passed over was filled before, and that was lost.
-        let again = i64::from(seq < self.filled);
-        self.packets = (self.packets + left_out - again).max(0);
+        let in_vain = if seq < self.filled { self.in_vain(seq, t_ns, rtt_ns) } else { 0 };
+        self.packets = (self.packets + left_out - in_vain).max(0);
+        if left_out > 0 && seq > self.filled && self.passed.len() < NOTED {
+            self.passed.push((seq, t_ns));
+        }
         self.filled = self.filled.max(end);
+    }
+
+    /// How often a gap that was passed over had been filled in vain, at the most: once, and again after each RTT.
+    fn in_vain(&self, seq: i64, t_ns: i64, rtt_ns: i64) -> i64 {
+        let at = self.passed.partition_point(|&(up_to, _)| up_to <= seq);
+        let since_ns = self.passed.get(at).or(self.passed.last()).map_or(t_ns, |&(_, passed_ns)| passed_ns);
+        t_ns.saturating_sub(since_ns).checked_div(rtt_ns).unwrap_or(0).max(1)
     }
 }
 
@@ -55,7 +70,9 @@ impl Sender {
             return;
         }
         let left_out = if let Step::Ahead(packets) = step { packets } else { 0 };
-        books.beyond.fill(seq, seq + i64::from(segment.length), high, left_out);
+        let rtt_ns = self.path.as_ref().map_or(0, |path| path.base_ns());
+        let filled = (seq, seq + i64::from(segment.length));
+        books.beyond.fill(filled, high, left_out, segment.t_ns, rtt_ns);
     }
 
     /// New data came above a gap: all that was sent before is below it.
@@ -101,7 +118,7 @@ mod tests {
     fn what_was_left_out_between_retransmissions_is_new() {
         let mut beyond = Beyond::default();
         for at in 0..3 {
-            beyond.fill(1000 + 2000 * at, 2000 + 2000 * at, 9000, 1);
+            beyond.fill((1000 + 2000 * at, 2000 + 2000 * at), 9000, 1, at, 10);
         }
         assert_eq!((beyond.from, beyond.packets), (9000, 3));
     }
@@ -109,9 +126,20 @@ mod tests {
     #[test]
     fn a_gap_that_was_passed_over_had_been_filled_in_vain() {
         let mut beyond = Beyond::default();
-        beyond.fill(1000, 2000, 9000, 0);
-        beyond.fill(5000, 6000, 9000, 1);
-        beyond.fill(3000, 4000, 9000, 0);
+        beyond.fill((1000, 2000), 9000, 0, 0, 10);
+        beyond.fill((5000, 6000), 9000, 1, 1, 10);
+        beyond.fill((3000, 4000), 9000, 0, 12, 10);
+        assert_eq!(beyond.packets, 0);
+    }
+
+    #[test]
+    fn a_gap_may_have_been_filled_in_vain_once_each_round_trip() {
+        let mut beyond = Beyond::default();
+        beyond.fill((1000, 2000), 9000, 0, 0, 10);
+        beyond.fill((5000, 6000), 9000, 1, 1, 10);
+        // The second attempt for what was passed over was lost as well, or this was new data.
+        beyond.fill((6000, 7000), 9000, 1, 11, 10);
+        beyond.fill((3000, 4000), 9000, 0, 21, 10);
         assert_eq!(beyond.packets, 0);
     }
 }

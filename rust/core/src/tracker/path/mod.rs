@@ -209,6 +209,11 @@ impl Path {
         self.halves.beside_sender()
     }
 
+    /// Smallest whole round trip, as far as both halves are known.
+    pub(super) fn base_ns(&self) -> i64 {
+        self.halves.base_ns()
+    }
+
     /// Smallest round trip toward the sender, and what it takes now, with what waits in a queue before this point, as far as
     /// echoes tell.
     pub(super) fn near_ns(&self) -> Option<(i64, i64)> {

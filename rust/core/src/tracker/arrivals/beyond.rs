@@ -63,13 +63,20 @@ impl Sender {
     /// A segment sent again filled a gap.
     pub(super) fn gap_filled(&mut self, segment: &Segment, seq: i64, step: Step, quiet_ns: i64) {
         let (high, alone) = (self.snd_max, self.ids.counts());
+        let payload = self.ids.payload(segment.options.timestamps.is_some());
         let Some(books) = &mut self.books else { return };
         if quiet_ns >= TIMER_NS || !alone {
             // A timer sends everything again, lost retransmissions among it.
             books.beyond = Beyond::default();
             return;
         }
-        let left_out = if let Step::Ahead(packets) = step { packets } else { 0 };
+        let mut left_out = if let Step::Ahead(packets) = step { packets } else { 0 };
+        let next = books.beyond.filled;
+        if left_out > 0 && seq < next {
+            // Before it began again, it may have filled the next gaps in vain: none passes over them.
+            let open = (high - next) - self.sent.overlap(next, high);
+            left_out = (left_out - (open + payload - 1) / payload).max(0);
+        }
         let rtt_ns = self.path.as_ref().map_or(0, |path| path.base_ns());
         let filled = (seq, seq + i64::from(segment.length));
         books.beyond.fill(filled, high, left_out, segment.t_ns, rtt_ns);

@@ -84,20 +84,21 @@ pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
 pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     let sender = connection.senders_at(direction);
     let counts = sender.arrival_counts();
+    let upstream = counts.upstream + sender.shown_lost();
     let [unseen, runs] = sender.unseen().unwrap_or_default();
-    if counts.downstream == 0 && unseen <= counts.upstream {
-        return [counts.upstream, 0];
+    if counts.downstream == 0 && unseen <= upstream {
+        return [upstream, 0];
     }
     let seen = Observation::of(connection, direction);
     let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
     let proven = if known(Point::Sender) {
         runs
-    } else if unseen <= LOST_AGAIN * counts.upstream {
+    } else if unseen <= LOST_AGAIN * upstream {
         unseen
     } else {
         0
     };
-    [proven.max(counts.upstream), if known(Point::Receiver) { counts.passed_over } else { counts.downstream }]
+    [proven.max(upstream), if known(Point::Receiver) { counts.passed_over } else { counts.downstream }]
 }
 
 /// Retransmissions of one direction that never passed, lost in their turn before this point; 0 where nothing shows any.

@@ -31,7 +31,7 @@ impl Sender {
         let idle = self.ids.goes_on(segment) || self.ids.is_idle();
         let step = if idle { Step::Next } else { self.stray(segment, seq) };
         let outcome = if plain && segment.length == 0 {
-            let acks_lost = step != Step::Next && self.note_empty(segment, step, acked_bytes);
+            let acks_lost = step != Step::Next && self.note_empty(segment, seq, step, acked_bytes);
             SendOutcome { acks_lost, ..self.send_nothing(seq, 0) }
         } else if plain && self.goes_on(segment, seq) {
             if step != Step::Next || self.books.is_some() {
@@ -105,7 +105,7 @@ impl Sender {
             SendOutcome { acks_lost, ..self.send_data(segment, seq, end, ts_val, step, peer) }
         } else {
             if step != Step::Next {
-                self.note_empty(segment, step, 0);
+                self.note_empty(segment, seq, step, 0);
             }
             self.send_nothing(seq, length)
         }
@@ -336,7 +336,7 @@ impl Sender {
     ) -> ArrivalVerdict {
         if segment.length == 0 {
             if step != Step::Next {
-                self.note_empty(segment, step, 0);
+                self.note_empty(segment, seq, step, 0);
             }
         } else if seq < self.snd_max && self.totals.data_segments > 1 {
             return self.note_below(segment, seq, duplicate, step, peer, data_ns);

@@ -109,6 +109,8 @@ pub struct Books {
     recent: Recent,
     /// Up to where the sender had surely sent by then, although nothing was seen of it.
     pub(super) sent_up_to: i64,
+    /// Up to where an ACK of this side has shown that it had.
+    pub(super) shown_up_to: i64,
     /// Packets of new data taken for lost because their numbers are missing.
     pub(super) claimed: i64,
     /// What came in order and may have been sent before.

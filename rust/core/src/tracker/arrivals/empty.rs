@@ -114,7 +114,13 @@ impl Sender {
     /// A segment without payload whose identification is not the next; it acknowledged so many bytes. Whether others
     /// were lost right before it.
     #[inline(never)]
-    pub(in crate::tracker) fn note_empty(&mut self, segment: &Segment, step: Step, acked_bytes: i64) -> bool {
+    pub(in crate::tracker) fn note_empty(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        step: Step,
+        acked_bytes: i64,
+    ) -> bool {
         if self.found(segment, step) {
             let books = self.books.get_or_insert_default();
             books.left_out.packets = (books.left_out.packets - 1).max(0);
@@ -122,6 +128,7 @@ impl Sender {
             return false;
         }
         let Step::Ahead(packets) = step else { return false };
+        self.had_sent_up_to(seq);
         let quiet = self.is_quiet_by_ids();
         let Some(books) = self.books.as_mut().filter(|_| quiet) else { return false };
         let left_out = &mut books.left_out;
@@ -132,6 +139,23 @@ impl Sender {
             left_out.acked_bytes = left_out.acked_bytes.saturating_add(acked_bytes);
         }
         left_out.are_lost_with(0)
+    }
+
+    /// A segment without payload has the number of the next new byte (RFC 9293 section 3.10.7.4): all below it was sent before, and
+    /// what never came of that was lost, with identifications left out.
+    fn had_sent_up_to(&mut self, seq: i64) {
+        if seq > self.snd_max && self.totals.data_segments > 0 && self.ids.is_plausible() {
+            let books = self.books.get_or_insert_default();
+            books.sent_up_to = books.sent_up_to.max(seq);
+            books.shown_up_to = seq;
+        }
+    }
+
+    /// Segments that an ACK of this side showed to have been sent, and of which nothing came by.
+    pub fn shown_lost(&self) -> u64 {
+        let Some(books) = self.books.as_ref().filter(|_| self.numbers_alone()) else { return 0 };
+        let bytes = (books.shown_up_to - self.snd_max).max(0);
+        bytes.div_euclid(self.ids.payload(self.timestamps).max(1)).unsigned_abs()
     }
 
     /// Whether ACKs were lost right before a segment whose identification is not the next.

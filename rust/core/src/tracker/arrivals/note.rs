@@ -38,7 +38,7 @@ impl Sender {
         let missed = self.books.as_mut().is_some_and(|books| books.find(id, packets));
         if let Some(books) = self.books.as_mut().filter(|_| missed) {
             // What was left out was overtaken, not lost: nothing more follows from it.
-            books.sent_up_to = 0;
+            (books.sent_up_to, books.shown_up_to) = (0, 0);
             books.unsettled.settle();
         }
         self.ids.came_late(missed);

@@ -1,7 +1,7 @@
 //! Why something was sent again, and where it had been lost, from a point that is not at the sender.
 
 use super::*;
-use crate::summary::{needless, refused, retransmissions};
+use crate::summary::{losses, needless, refused, retransmissions};
 
 pub(super) const BEFORE_MS: i64 = 100;
 pub(super) const BEHIND_MS: i64 = 20;
@@ -627,6 +627,31 @@ fn identifications_left_out_count_what_was_not_seen() {
         }
         let (connections, _) = talk.done();
         assert_eq!(connections[0].senders[0].unseen(), unseen, "TTL {ttl}");
+    }
+}
+
+/// An ACK of the sender has the number of its next new byte: all below it had been sent, and what comes there later was sent again.
+#[test]
+fn an_ack_above_all_that_passed_shows_what_was_lost() {
+    for (left_out, again, lost) in [(3, 1, 3), (0, 0, 0)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let mut send = |talk: &mut Talk, t_ms: i64, place: u32, length: u32, ip_id: u16| {
+            let mut data = talk.blank(t_ms, true);
+            (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place, talk.isn_b + 1);
+            (data.length, data.ip_id, data.ttl) = (length, ip_id, 64);
+            talk.tracker.segment(&data);
+        };
+        for place in 0..40 {
+            let t_ms = 1000 + 100 * i64::from(place);
+            send(&mut talk, t_ms, place, 1000, 501 + place as u16);
+            talk.ack(t_ms + 50, 1001 + 1000 * i64::from(place), &[]);
+        }
+        send(&mut talk, 6000, 40 + u32::from(left_out), 0, 541 + left_out);
+        send(&mut talk, 8000, 40, 1000, 542 + left_out);
+        let (connections, _) = talk.done();
+        assert_eq!(retransmissions(&connections[0].senders[0].retransmission_counts()), again);
+        assert_eq!(losses(&connections[0], 0)[0], lost, "{left_out} left out");
     }
 }
 

@@ -263,14 +263,14 @@ def _first_acks(
 
     rows, of = m.flows(conn, direction, source)
     later = np.flatnonzero(rows["t_ns"] >= after_ns[of])
-    of = of[later]
+    bounds = np.searchsorted(of[later], np.arange(len(conn) + 1))
     # Of the first eight of each, those that are no SYN.
-    place = np.arange(len(of)) - np.searchsorted(of, of)
-    first = later[place < 8]
-    first = first[(rows["flags"][first] & _SYN) == 0]
+    place = bounds[:-1, None] + np.arange(8)
+    flow, nth = np.nonzero(place < bounds[1:, None])
+    first = later[place[flow, nth]]
+    other = (rows["flags"][first] & _SYN) == 0
     found: list[int | None] = [None] * len(conn)
-    all_of = np.searchsorted(later, first)
-    for at, t_ns in zip(of[all_of][::-1].tolist(), rows["t_ns"][first][::-1].tolist(), strict=True):
+    for at, t_ns in zip(flow[other][::-1].tolist(), rows["t_ns"][first[other]][::-1].tolist(), strict=True):
         found[at] = t_ns
     return found
 

@@ -174,3 +174,16 @@ def test_compressed_acks_make_no_other_rate_of_a_link_that_was_full_at_one(
     path = Offered([entry(bandwidth=0.9, full=0.9, rate=10e6, evidence=evidence)])
     m: Any = SimpleNamespace(summarised=False)
     assert rate_of_link(m, path) == (counts_bps, True)
+
+
+@pytest.mark.parametrize(
+    ("at_longest", "dropped", "share"),
+    [(38, True, 0.95), (2, False, 0.05), (20, None, 0.6), (None, None, 0.6)],
+)
+def test_how_long_the_queue_was_at_the_losses_says_how_many_of_them_it_dropped(
+    at_longest: int | None, dropped: bool | None, share: float
+) -> None:
+    queue = {"longest_ms": 80.0, "dropping_ms": 79.0, "of": 40, "at_longest": at_longest, "empty": 0}
+    one = entry(bandwidth=0.6, full=0.6, rate=1e7, lost=(40, 0), again={"fast": 40})
+    one["queue_at_losses"] = None if at_longest is None else {**queue, "dropped": dropped}
+    assert Offered([one]).overflow_share == pytest.approx(share)

@@ -121,6 +121,10 @@ class Offered:
         to, the path carried nothing at all for a while.
         """
         again = sum(entry["retransmissions"]["total"] for entry in self.entries)
+        queue = self.entries[0].get("queue_at_losses") if len(self.entries) == 1 else None
+        if queue is not None and queue["dropped"] is not None:
+            # How long the queue was beside the losses says more than for how long the link was full.
+            return float(queue["at_longest"] / queue["of"])
         fast = sum(entry["retransmissions"]["fast"] for entry in self.entries)
         full_share = min(self._by_data(one.full_share or 0.0 for one in self.flows), 1.0)
         return full_share * float(fast / again) if again else 0.0

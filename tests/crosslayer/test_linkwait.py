@@ -53,3 +53,29 @@ def test_numbers_that_mean_nothing_close_the_window_no_longer_than_the_log() -> 
     path = link_path(m)
     assert path is not None
     assert total(full_window(m, path)) >= 0
+
+
+def test_a_frame_that_was_given_up_closes_the_window_no_longer_than_its_last_attempt() -> None:
+    made = LinkLog("slot_ms=20 payload_bytes=24 window=1 n2=1")
+    t_ms = 100
+    for index in range(10):
+        made.line(t_ms, f"ms snd I ns={index} off={24 * index} len=24")
+        if index == 3:
+            made.line(t_ms + 20, f"ms snd I ns={index} off={24 * index} len=24 try=1")
+        else:
+            made.line(t_ms + 10, f"iwf rcv I ns={index} off={24 * index} len=24")
+        t_ms += 100
+    found = closed(made.text())
+    assert (found[3], len(found)) == (
+        (400, 450),
+        10,
+    )  # behind the second attempt (420 ms) its slot, and the way back
+    assert all(end - start <= 50 for start, end in found)
+
+
+def test_a_frame_that_never_arrived_closes_the_window_while_the_link_waits_for_it() -> None:
+    made = LinkLog("slot_ms=20 payload_bytes=24 window=2 n2=1")
+    made.line(100, "ms snd I ns=0 off=0 len=24")
+    made.line(120, "ms snd I ns=1 off=24 len=24")
+    made.line(130, "iwf rcv I ns=1 off=24 len=24")
+    assert closed(made.text())[0][1] > 10**9

@@ -17,8 +17,9 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
     """Times in which as many frames were outstanding as the link's window allows.
 
     The N(R) that the sender receives acknowledges frames. Where a log does not show that of every frame,
-    one counts as acknowledged when it and all before it have arrived and the shortest way back is over. A
-    reset begins anew.
+    one counts as acknowledged when it and all before it have arrived and the shortest way back is over. One
+    that never arrived blocks all behind it until a reset, or was given up: then the link went on behind its
+    last attempt. A reset begins anew.
 
     References
     ----------
@@ -36,11 +37,23 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
         acked = _acked_ns(path.first.where(np.arange(low, high)), *received, until)
         if acked is None:
             arrived = np.where(path.arrived_ns[low:high] >= 0, path.arrived_ns[low:high] + back, until)
+            given_up = np.flatnonzero(arrived[: -path.window] == until)
+            over = _last_attempt_ns(path, low + given_up) + path.slot_ns + back
+            arrived[given_up] = np.minimum(sent[low + given_up + path.window], over)
             acked = np.minimum(np.maximum.accumulate(arrived), until)
         last = np.arange(low + path.window - 1, high)  # the frame that fills the window
         rows.append(np.column_stack([sent[last], acked[: len(last)]]))
         low = high
     return intervals(np.concatenate(rows))
+
+
+def _last_attempt_ns(path: LinkPath, rows: Array) -> Array:
+    """When rows of `first` were sent for the last time: what has one offset in the stream is one frame."""
+    offset, t_ns = path.sent["offset"], path.sent["t_ns"]
+    order = np.argsort(offset, kind="stable")
+    last = np.searchsorted(offset[order], path.first["offset"][rows], side="right") - 1
+    found: Array = t_ns[order][last]
+    return found
 
 
 def _received_nr(m: Timeline, path: LinkPath) -> tuple[Array, Array]:

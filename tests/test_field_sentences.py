@@ -678,7 +678,7 @@ def test_a_queue_that_differs_between_connections_says_by_how_much() -> None:
 
 def test_a_window_far_beyond_what_was_in_flight_was_full_while_it_was_smaller() -> None:
     facts: Any = {"receiver_window": 0.6, "bandwidth": 0.4, "base": 60.0, "unique": 2_500_000}
-    for window, words in ((1_000_000, "while it grew to 1,000,000 bytes"), (65_535, "at most 65,535 bytes")):
+    for window, words in ((1_000_000, "while smaller than its largest of 1,000,000 bytes"), (65_535, "at most 65,535 bytes")):
         (said, *_) = sentences([entry(**facts) | {"max_window_bytes": window}])
         assert f"({words}" in said.text, said.text
 

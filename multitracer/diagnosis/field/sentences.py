@@ -129,7 +129,7 @@ def _receiver(group: Group) -> str:
     rtt_ms = flows[0].rtt_ms if len(flows) == 1 else None
     most = f"at most {window:,} bytes" if window else ""
     if all(_grew(flow, kept_by) for flow in flows):
-        most = f"while it grew to {window:,} bytes"
+        most = f"while smaller than its largest of {window:,} bytes"
     if kept_by in (SMALL, SMALL_STALLED) and rtt_ms is not None and window:
         most += f" in each RTT of {from_ms(rtt_ms)}{_unscaled(flows[0])}"
     # It was full for less: that a sender waits for some more segments of room is inferred.

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fieldwork import causes, program
+from fieldwork.linkrates import told_of_link
 from fieldwork.others import others
 from fieldwork.packets import Packet, no_timestamps, rewrite, zero_id
 from fieldwork.queues import is_wrong, told_of_queues
@@ -72,6 +73,8 @@ class Score:
     queues : list
         For the only flow: packets that a full queue dropped on the side of the capture that is judged, and
         those lost otherwise; what is told, and whether it is right.
+    link : dict or None
+        Of the only flow: the link's rate and utilization, and what is told of them.
     others : dict
         Matrix of tshark, sums of tcptrace (the capture as it is).
     misses : list of str
@@ -101,6 +104,7 @@ class Score:
     kinds: Json | None = None
     policers: list[Json] = field(default_factory=list)
     queues: list[Json] = field(default_factory=list)
+    link: Json | None = None
     others: Json = field(default_factory=dict)
     misses: list[str] = field(default_factory=list)
 
@@ -162,6 +166,7 @@ def _score(run: Run, point: str, variant: str, folder: Path, with_others: bool) 
     _limits(score, run, found)
     _policers(score, run, connections)
     score.queues = told_of_queues(run.truth, point, connections)
+    score.link = told_of_link(run.truth, connections, found.get("utilization"))
     score.misses += [f"queue at losses: {told}" for told in score.queues if is_wrong(told)]
     if with_others and variant == "as it is":
         cache = run.path.parent / ".others" / f"{run.path.name}.{point}.json"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fieldwork import linkrates
 from fieldwork.queues import is_wrong
 from fieldwork.scoring import right_policer
 from fieldwork.wire import DUPLICATE, REORDERED, RETRANSMISSION
@@ -30,6 +31,7 @@ def tables(scores: Sequence[Json], markdown: bool = False) -> str:
         ("Main cause by what the run was", _families(scores)),
         ("Policers, as captured", _policers(scores)),
         ("Whether a full queue dropped what was lost, as captured", _queues(scores)),
+        ("Rate and utilization of the link of a single transfer, as captured", _links(scores)),
         *[("The everyday matrix, each capture", rows) for rows in [_each(scores)] if rows],
     ]
     return "\n".join(f"{_title(title, markdown)}\n\n{_drawn(rows, markdown)}\n" for title, rows in parts)
@@ -258,6 +260,10 @@ def _queues(scores: Sequence[Json]) -> list[list[str]]:
         numbers = (len(mine), len(by_queue), found, len(mine) - len(by_queue), none, wrong)
         rows.append([point, *map(str, numbers)])
     return rows
+
+
+def _links(scores: Sequence[Json]) -> list[list[str]]:
+    return linkrates.rows([score for score in scores if score["variant"] == "as it is"])
 
 
 def _each(scores: Sequence[Json]) -> list[list[str]]:

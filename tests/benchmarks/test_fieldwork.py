@@ -255,7 +255,7 @@ def test_a_run_is_scored_at_every_point(field: Any, tmp_path: Path) -> None:
     assert not by_name["rcv", "no IDs"].ids
     assert not by_name["rcv", "neither"].timestamps
     text = field.table.tables([s.to_dict() for s in scores], markdown=True)
-    assert text.count("###") == 8
+    assert text.count("###") == 9
     assert "| rcv | yes | yes |" in text
 
 
@@ -283,6 +283,27 @@ def test_what_a_full_queue_dropped_is_told_by_its_hop(
         assert (told["full"], told["others"], told["dropped"]) == (*drops, dropped)
         assert told["right"] == ((drops[0] > drops[1]) == bool(dropped))
     assert queues(truth, point, []) == []
+
+
+@pytest.mark.parametrize(("qdisc", "rate_bps"), [("", 8e6), ("tbf", 8e6 * 1500 / 1514)])
+def test_rate_and_utilization_of_a_link_are_those_of_ip_packets(
+    field: Any, qdisc: str, rate_bps: float
+) -> None:
+    """1,448,000 bytes in full segments need 1.5 s of an 8 Mbit/s link, in IP packets."""
+    hop = {"up": {"rate_bps": 0.0 if qdisc else 8e6}}
+    network = {"sender": "ms", "qdisc": {"kind": qdisc, "rate_bps": 8e6}}
+    truth = {"settings": {"network": network, "link": {"hop": [hop]}}, "flows": [{}]}
+    entry = {"mss": 1460, "timestamps": True, "bytes": {"unique": 1_448_000}, "closed": "fin"}
+    used = {"span_s": 3.0, "value": 0.5, "low": 0.45, "high": 0.6}
+    link = field.scoring.told_of_link(truth, [entry | {"bottleneck": {"rate_bps": 8.05e6}}], used)
+    assert link["rate_bps"] == pytest.approx(rate_bps)
+    assert link["used"]["true"] == pytest.approx(0.5 * 8e6 / rate_bps)
+    assert link["used"]["inside"]
+    scores = [{"point": "mid", "link": link}]
+    assert field.table.linkrates.rows(scores)[2][:4] == ["mid", "1", "1", f"{int(not qdisc)} of 1"]
+    broken = entry | {"closed": "reset", "bottleneck": None}
+    assert field.scoring.told_of_link(truth, [broken], used) == link | {"told_bps": None, "used": None}
+    assert field.scoring.told_of_link(truth, [entry, entry], used) is None
 
 
 def test_the_limit_is_the_kernels_or_the_applications_own_schedule(field: Any) -> None:

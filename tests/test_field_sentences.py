@@ -678,7 +678,8 @@ def test_a_queue_that_differs_between_connections_says_by_how_much() -> None:
 
 def test_a_window_far_beyond_what_was_in_flight_was_full_while_it_was_smaller() -> None:
     facts: Any = {"receiver_window": 0.6, "bandwidth": 0.4, "base": 60.0, "unique": 2_500_000}
-    for window, words in ((1_000_000, "while smaller than its largest of 1,000,000 bytes"), (65_535, "at most 65,535 bytes")):
+    below = "while smaller than its largest of 1,000,000 bytes"
+    for window, words in ((1_000_000, below), (65_535, "at most 65,535 bytes")):
         (said, *_) = sentences([entry(**facts) | {"max_window_bytes": window}])
         assert f"({words}" in said.text, said.text
 
@@ -936,9 +937,9 @@ def test_one_drop_of_its_queue_is_not_what_lost_the_others() -> None:
 
 
 def test_a_trifle_beside_a_transfer_is_not_told() -> None:
-    """An instant of a control connection says nothing of why the other was slow; 19 seconds do."""
+    """A control connection says nothing of why another was slow; one that goes on for long behind it does."""
     bulk = entry(0, **FULL)
-    for seconds, said in ((0.02, False), (19.0, True)):
+    for seconds, said in ((0.02, False), (19.0, False), (29.0, True)):
         control = entry(1, seconds, unique=185, application=1.0)
         kinds = [one.kind for one in sentences([bulk, control]) if one.text]
         assert ("idle_application" in kinds) == said
@@ -1406,3 +1407,13 @@ def test_recovery_that_left_a_link_less_than_full_took_an_rtt_for_each(sack: boo
     text = sentences([one])[0].text
     assert "loss recovery left the link less than full" in text
     assert ("less than full; without SACK it retransmits one segment per RTT" in text) is said
+
+
+@pytest.mark.parametrize(("control_bytes", "said"), [(900, False), (90_000, True)])
+def test_a_connection_with_little_data_beside_a_transfer_is_not_worth_a_sentence(
+    control_bytes: int, said: bool
+) -> None:
+    control = entry(1, application=1.0, unique=control_bytes)
+    found = sentences([entry(0, **FULL), control])
+    assert [bool(one.text) for one in found if one.kind == "idle_application"] == [said]
+    assert sentences([control])[0].text

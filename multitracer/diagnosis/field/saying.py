@@ -57,7 +57,7 @@ def sentences(
     shown = {(one.sender, one.receiver) for group in found if group.kind in FULL_LINK for one in group.flows}
     sentences = []
     for place, group in enumerate(found):
-        if place and _usual_opening(group):
+        if place and (_usual_opening(group) or _carries_little(group, flows)):
             sentences.append(Finding("", group.cost_s, group.kind, of_s=group.total_s))
             continue
         mine = {one.index for one in group.flows}
@@ -77,6 +77,23 @@ def sentences(
 
 def _beside_shown(one: Flow, shown: Container[tuple[str, str]]) -> Flow:
     return replace(one, link_hidden=one.link_hidden and (one.sender, one.receiver) not in shown)
+
+
+_LITTLE, _COVERED = 0.001, 0.8
+"""What applications with a smaller part of all data did is not worth a sentence behind others, if those
+were there for this part of their time."""
+
+
+def _carries_little(group: Group, flows: list[Flow]) -> bool:
+    """Whether applications had next to nothing to send, as on control connections, while others sent."""
+    mine = {one.index for one in group.flows}
+    others = [one for one in flows if one.index not in mine]
+    if group.kind != "idle_application" or not others:
+        return False
+    little = sum(one.unique_bytes for one in group.flows) < _LITTLE * sum(one.unique_bytes for one in others)
+    start_s, end_s = min(one.start_s for one in others), max(one.end_s for one in others)
+    beside_s = sum(max(min(one.end_s, end_s) - max(one.start_s, start_s), 0.0) for one in group.flows)
+    return little and beside_s >= _COVERED * sum(one.end_s - one.start_s for one in group.flows)
 
 
 _OPENING = 0.25

@@ -404,9 +404,20 @@ impl Gaps {
         self.share_of(&[Wait::Application, Wait::Drain, Wait::Window])
     }
 
+    /// Part of the time in which nothing was left to send.
+    pub fn written_share(&self) -> f64 {
+        self.share_of(&[Wait::Application, Wait::Drain])
+    }
+
     fn share_of(&self, waits: &[Wait]) -> f64 {
         let all_ns = self.spent_ns.iter().map(|&ns| ns as f64).sum::<f64>();
         waits.iter().map(|&wait| self.spent_ns[wait as usize] as f64).sum::<f64>() / all_ns.max(1.0)
+    }
+
+    /// Of an application whose writes are known, and for what the sender waited.
+    #[cfg(test)]
+    pub fn of_writes(schedule: Schedule, spent_ns: [i64; Wait::COUNT]) -> Self {
+        Gaps { schedule, spent_ns, last_ns: i64::MAX >> 1, ..Gaps::default() }
     }
 
     /// TSecr of the last data segment.

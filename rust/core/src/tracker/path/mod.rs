@@ -51,6 +51,8 @@ const FEW: u64 = 4;
 const SOME: u32 = 16;
 /// Segments that one ACK's round trip stands for, at the most.
 const MOST: i64 = 256;
+/// Who is given data by the clock of its application waits for that for this part of the time, or there is room on the link.
+const WRITTEN: f64 = 0.1;
 /// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
 
@@ -168,6 +170,10 @@ impl Path {
     /// Whether the application wrote by its own clock, and what follows. Where no pause shows its writes, what arrived in all may;
     /// not of a receiver that takes data by a clock of its own.
     fn kept(&self) -> Option<Kept> {
+        // A full link keeps to its rate as exactly as a clock, too; and it hardly ever waits for a write.
+        if self.trains.mostly_queued() && self.gaps.written_share() < WRITTEN {
+            return None;
+        }
         self.gaps.kept().or_else(|| {
             let shared_or_bound = self.link.is_some() || self.trains.window_bound();
             if shared_or_bound { None } else { caught_up(&self.series, self.segment(), &self.gaps.spent_ns) }

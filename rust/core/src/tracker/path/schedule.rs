@@ -270,4 +270,25 @@ mod tests {
         assert!(made_up(|_| 0, &network).is_some_and(|ms| ms > 36_000));
         assert_eq!(made_up(|took| took, &network), None);
     }
+
+    /// A full link keeps to its rate as exactly as a clock: where a queue stood and hardly any write was waited for, it is that.
+    #[test]
+    fn a_full_link_is_no_clock_of_an_application() {
+        use crate::tracker::path::{Path, gaps::Gaps};
+        for (queued, application, clock) in [(0, 10, true), (900, 10, false), (900, 200, true)] {
+            let mut schedule = Schedule::default();
+            let (mut t_ns, mut spent_ns) = (0, [0; Wait::COUNT]);
+            for (at, took) in [10, 20, 80, 10, 30, 10, 10].into_iter().enumerate() {
+                schedule.write(t_ns, at as i64 * 8000, &spent_ns);
+                spent_ns[Wait::Network as usize] += took * MS;
+                t_ns += 100 * MS;
+            }
+            spent_ns = [0; Wait::COUNT];
+            spent_ns[Wait::Network as usize] = (1000 - application) * MS;
+            spent_ns[Wait::Application as usize] = application * MS;
+            let mut path = Path { gaps: Gaps::of_writes(schedule, spent_ns), ..Path::default() };
+            (path.trains.all_ns, path.trains.queued_ns) = (1000 * MS, queued * MS);
+            assert_eq!(path.kept().is_some(), clock, "{queued} {application}");
+        }
+    }
 }

@@ -28,7 +28,6 @@ from multitracer.layers.tcp.flow_batch import FlowBatch, GroupedSearch, Times, b
 from multitracer.layers.tcp.hops import captures_along
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.frozen import frozen
 from multitracer.model.schema import Schema
 from multitracer.model.schema.results import NEEDS, REPEATS, SEGMENT_FATES
@@ -73,11 +72,6 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     if not entries:
         return Result("losses", inconclusive="needs both captures to see the same data")
     tables = {"fates": Table.concat(SEGMENT_FATES, lost), "repeats": Table.concat(REPEATS, again)}
-    gone = tables["fates"]
-    gone = gone.where((gone["fate"] != UNKNOWN) & (gone["length"] > 0))
-    grouped = Grouped(gone["conn"], gone["dir"])
-    for entry in entries:
-        entry["data_lost"] = len(grouped.rows(entry["conn"], schema.DIRECTIONS.index(entry["direction"])))
     if m.snd is not None:
         return Result("losses", {"basis": "certain: both captures", "directions": entries}, tables)
     known_to = {one.index: one.summaries[first] for one in m.connections if first in one.summaries}
@@ -104,6 +98,8 @@ def _describe(
     pieces, count = known.known, len(known)
     ends = np.bincount(known.of * 4 + pieces.fate, minlength=4 * count).reshape(-1, 4)
     doubtful = np.bincount(known.of[~pieces.certain], minlength=count)
+    gone = ((pieces.fate == LOST) | (pieces.fate == DAMAGED)) & (known.sent["length"][pieces.row] > 0)
+    data_lost = np.bincount(known.of[gone], minlength=count)
     kinds = len(NEEDS)
     needs = np.bincount(repeats.of * kinds + repeats["need"], minlength=kinds * count).reshape(-1, kinds)
     named = [dict(zip(NEEDS, row, strict=True)) for row in needs.tolist()]
@@ -120,6 +116,7 @@ def _describe(
                 "packets": sum(counts),
                 "arrived": counts[ARRIVED],
                 "lost": counts[LOST],
+                "data_lost": int(data_lost[at]),
                 "damaged": counts[DAMAGED],
                 "unknown": counts[UNKNOWN],
                 "lost_by_capture": {

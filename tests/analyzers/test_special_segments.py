@@ -247,18 +247,20 @@ def test_super_segment_sent_again_is_several_packets(tmp_path: Path) -> None:
     assert found["largest_segment"] == 4500
 
 
-def test_packets_of_a_super_segment_are_followed_one_by_one(tmp_path: Path) -> None:
-    """The sender's capture holds one segment of four packets, of which the receiver's capture has three."""
+@pytest.mark.parametrize("lost", [(2,), (1, 2)])
+def test_packets_of_a_super_segment_are_followed_one_by_one(tmp_path: Path, lost: tuple[int, ...]) -> None:
+    """The sender's capture holds one segment of four packets, of which the receiver's capture lacks some."""
     near, far = Conversation(), Conversation()
     for c, late in ((near, 0), (far, 20)):
         c.handshake(late, rtt_ms=60)
         c.data(200 + late, 1, 1000, ident=100)
     far.packets[1] = (40, far.packets[1][1])  # the SYN+ACK passes the far capture first
     near.data(300, 1001, 4000, ident=200)
-    for i in (0, 1, 3):
+    for i in sorted({0, 1, 2, 3} - set(lost)):
         far.data(320 + i, 1001 + 1000 * i, ident=200 + i)
-    near.data(400, 3001, 1000, ident=300)
-    far.data(420, 3001, 1000, ident=300)
+    for i in lost:
+        near.data(400 + i, 1001 + 1000 * i, 1000, ident=300 + i)
+        far.data(420 + i, 1001 + 1000 * i, 1000, ident=300 + i)
     for c, early in ((near, 0), (far, 20)):
         c.ack(250 - early, 1001)
         c.ack(450 - early, 5001)
@@ -266,7 +268,8 @@ def test_packets_of_a_super_segment_are_followed_one_by_one(tmp_path: Path) -> N
     paths = [near.write(tmp_path / "snd.pcap"), far.write(tmp_path / "rcv.pcap")]
     result = mt.analyze(mt.read(*paths), only=["losses"]).results["losses"]
     found = result.summary["directions"][0]
-    assert (found["packets"], found["arrived"], found["lost"]) == (6, 5, 1)
+    assert (found["packets"], found["arrived"], found["lost"]) == (5 + len(lost), 5, len(lost))
+    assert found["data_lost"] == len(lost)
     assert found["certain"]
 
 

@@ -217,8 +217,8 @@ def _link(console: Console, contract: Object) -> None:
         more(console, link["resets"], console.rows, "reset")
     if "local_drops" not in contract["inconclusive"]:
         drops = link["local_drops"]
-        at = ", ".join(f"{drop['t']:.1f}" for drop in drops[: console.rows])
-        _line(console, "Local drops", words.count(len(drops), "segment") + (f", at {at} s" if drops else ""))
+        dropped = words.count(len(drops), "segment") + words.drop_times(drops, console.rows)
+        _line(console, "Local drops", dropped)
 
 
 def _host(console: Console, found: Object | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -262,6 +262,14 @@ def timer(backoff: int, rto_s: float | None) -> str:
     return f"unknown{times}" if rto_s is None else f"{duration(rto_s)}{times}"
 
 
+def drop_times(drops: Sequence[Object], most: int) -> str:
+    """``, at 1.5, 2.7 s``; of more than `most` the first and the last, ``, from 0.3 to 2.9 s``."""
+    if not drops:
+        return ""
+    times = [f"{drop['t']:.1f}" for drop in drops]
+    return f", from {times[0]} to {times[-1]} s" if len(times) > most else f", at {', '.join(times)} s"
+
+
 def entity(found: Object) -> str:
     """One end of the link."""
     # Of a sender without a monitor of its own, what arrived is known.
@@ -271,7 +279,7 @@ def entity(found: Object) -> str:
         f"{'at least ' if arrived else ''}{found['retransmitted']:,} retransmitted"
     ]
     if found.get("rate_bytes_per_s") is not None:
-        parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data")
+        parts.append(f"{found['rate_bytes_per_s']:,.0f} bytes/s of new data, by regression")
     burst = found.get("longest_burst")
     if burst and burst["duration_ms"]:
         parts.append(f"longest retransmission burst {duration(burst['duration_ms'] / 1e3)}")

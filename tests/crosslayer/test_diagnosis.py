@@ -67,7 +67,7 @@ def test_a_standing_queue_is_no_well(analyzed: Analyzed) -> None:
 def test_what_the_queue_dropped_costs_the_link_nothing(analyzed: Analyzed) -> None:
     """Ten segments never were on the link: sending them again is their first time there."""
     whole, drop, _ = analyzed("local-drops")["diagnosis"]
-    assert "4,600 duplicate bytes, none of which the link had carried before" in drop["text"]
+    assert "4,600 duplicate bytes (the first copies never crossed the link)" in drop["text"]
     assert drop["cost_s"] < 0.1
     assert whole["cost_s"] == pytest.approx(analyzed("local-drops")["utilization"]["idle_s"], abs=0.01)
 

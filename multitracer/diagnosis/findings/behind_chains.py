@@ -106,8 +106,7 @@ def _drops(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
     if dropped := mine.dropped_bytes:
         every_byte = dropped == int(mine.column("duplicate").sum())
-        text += f", {'none' if every_byte else f'{dropped:,}'} of which the link had "
-        text += "carried before" if every_byte else "never carried before"
+        text += f" ({'the' if every_byte else f'{dropped:,} whose'} first copies never crossed the link)"
     return [_finding(m, "local_drop", text, mine, "multilayer", "timeout", "drop", "fast")]
 
 
@@ -135,9 +134,9 @@ def _bursts(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
         if beside:
             # What the timer sent again is part of another chain: its ACKs were late, or it was lost.
             text += "; " if text else ""
-            text += (
-                f"{several(len(beside), 'burst')} of link retransmissions left {_gaps_of(beside)}; RTOs fired"
-            )
+            fired_beside = "an RTO" if len(beside) == 1 and len(beside.events("timeout")) < 2 else "RTOs"
+            text += f"{several(len(beside), 'burst')} of link retransmissions left {_gaps_of(beside)}; "
+            text += f"{fired_beside} fired"
         both = fired.joined(beside)
         found.append(_finding(m, "link_burst", text, both, "multilayer", "burst", "timeout"))
     if quiet:

@@ -112,6 +112,18 @@ def test_the_total_is_no_less_than_a_cost_that_stands_alone() -> None:
     assert definition(contract, said).endswith("without all of these, 855 ms to 1.10 s sooner.")
 
 
+def test_the_total_covers_two_limits_of_which_one_would_take_the_place_of_the_other() -> None:
+    contract = {
+        "loss": {"transfer_s": 2.7, "s": 2.66, "bounds_s": [0.0, 2.66], "together_s": 2.65},
+        "connections": [],
+    }
+    said = [
+        {"kind": "idle_receiver_window", "cost_s": 1.94, "cost_bounds_s": [0.0, 1.94]},
+        {"kind": "idle_handshake_slow_start", "cost_s": 0.249, "cost_bounds_s": [0.0, 0.249]},
+    ]
+    assert definition(contract, said).endswith("without all of these, at most 2.65 s sooner.")
+
+
 @pytest.mark.parametrize(
     ("loss", "basis", "words"),
     [

@@ -10,11 +10,13 @@ from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.offered import Offered
+from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.priced import (
     _behind_writes_s,
     _idle as idle_by,
     _rate as rate_of_link,
     _unsaid,
+    from_captures,
 )
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.layers.tcp.bottleneck import _rate
@@ -130,6 +132,25 @@ def test_no_loss_cost_more_than_its_application_took_no_longer_to_write() -> Non
     (found,) = costs(Loss(20.0, 8.0, 6.0, 9.0), [Claim(0, 6.0, follows=True, most_s=2.9)])
     assert (found.s, found.high_s) == (2.9, 2.9)
     assert found.low_s <= 2.9
+
+
+@pytest.mark.parametrize("kind", ["idle_receiver_window", "idle_application"])
+def test_what_all_cost_together_has_the_opening_whose_cost_is_told(kind: str) -> None:
+    """1 MB in 3 s, RTT 100 ms, no link seen: without the main cause alone, 0.7 s of slow start stay."""
+    limit = "receiver_window" if "window" in kind else "application"
+    shares: Any = {limit: 0.85, "congestion_window": 0.1, "handshake": 0.05, "base": 100.0}
+    entries = [entry(seconds=3.0, unique=1_000_000, **shares)]
+    m: Any = SimpleNamespace(once=lambda _, make: make(), summarised=True)
+    found = [Finding("", 2.55, kind), Finding("", 0.45, "idle_handshake_slow_start")]
+    opening = opening_s(None, 0.1, Offered(entries).wire_bytes, Offered(entries).packet_bytes)
+    (main, slow_start), loss = from_captures(m, found, entries, [], None)
+    assert main.between_s[1] == pytest.approx(3.0 - opening)
+    assert slow_start.between_s[1] == pytest.approx(0.45)
+    assert loss.together_s == loss.high_s == pytest.approx(2.9)
+    assert main.cost_s + slow_start.cost_s <= loss.s
+    (alone,), loss = from_captures(m, found[:1], entries, [], None)
+    assert loss.together_s is None
+    assert alone.between_s[1] == loss.high_s == pytest.approx(3.0 - opening)
 
 
 def test_slow_start_leaves_a_link_idle_until_its_window_fills_it() -> None:

@@ -43,12 +43,16 @@ class Loss:
         Duration of the transfer.
     s, low_s, high_s : float
         Of it, the loss, with its bounds.
+    together_s : float or None
+        What all sentences cost together at most, where that may be more than their own upper bounds come to:
+        without one of two limits, the other would have held the transfer.
     """
 
     transfer_s: float
     s: float
     low_s: float
     high_s: float
+    together_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -57,6 +61,7 @@ class Loss:
             "bounds_s": [round(self.low_s, 3), round(self.high_s, 3)],
             "transfer_s": round(self.transfer_s, 3),
             "ideal_s": round(self.transfer_s - self.s, 3),
+            "together_s": None if self.together_s is None else round(self.together_s, 3),
             "definition": DEFINITION,
         }
 

@@ -149,7 +149,9 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     lows, middles, highs = zip(*each, strict=True)
     together_s = min(sum(middles), loss["s"])
     low_s = min(sum(lows), together_s)
-    high_s = max(min(sum(highs), loss["bounds_s"][1]), together_s)
+    # Of two limits, each may have cost little as the other would have held the transfer in its place.
+    highs_s = max(sum(highs), loss.get("together_s") or 0.0)
+    high_s = max(min(highs_s, loss["bounds_s"][1]), together_s)
     if any(is_bound(*one) for one in each):
         # Where one may have been nothing, nothing between the bounds is likelier for all.
         least = "at most" if low_s < SAID_S else f"{duration(low_s)} to"

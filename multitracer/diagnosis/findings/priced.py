@@ -120,13 +120,19 @@ def from_captures(
     opening = opening_s(rate_bps, base_rtt_s(largest), each_bytes, path.packet_bytes)
     opening = max(opening - _unseen_s(largest), 0.0)
     late_s = _late_s(path)
-    loss = loss_of_path(
-        path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=opening, late_s=late_s
-    )
-    opening = min(opening + late_s, loss.s)
     # The last ACK is awaited behind all data: no cause of a sentence took that time.
     least_s = max(base_rtt_s(largest) - _unseen_s(largest), 0.0)
     last_s = max(least_s, _after_data_s(path))
+    blamed = any(one.kind == _OPENING for one in found)
+    # No transfer is shorter than its opening; where a sentence has a cost for that, it is part of the loss.
+    outside_s = least_s if blamed else opening
+    loss = loss_of_path(
+        path.together_s, path.wire_bytes, rate_bps, seen_full=seen_full, opening_s=outside_s, late_s=late_s
+    )
+    behind_opening_s = math.inf
+    if not seen_full and (rate_bps is None or _handshake_s(path)):
+        behind_opening_s = max(path.together_s - opening, 0.0)
+    opening = min(opening + late_s, loss.s)
     first = next((one for one in found if one.kind in OF_LOSS), None)
     twice_s = duplicates_s(utilization) if utilization is not None else 0.0
     idle = _idle(path, utilization)
@@ -134,7 +140,7 @@ def from_captures(
     for one in found:
         took_s, most_s = (min(s, one.cost_s) for s in idle.get(one.kind, (one.cost_s, one.cost_s)))
         beyond_s = most_s - took_s
-        if one.kind == "idle_application" and rate_bps is None:
+        if one.kind == "idle_application" and not seen_full:
             # Written at once, its data would not have waited for the ACKs between its pauses, either.
             beyond_s += max(loss.s - one.cost_s, 0.0)
         if one.kind == _OPENING:
@@ -161,15 +167,29 @@ def from_captures(
                     _after_losses_s(path, utilization) + twice_s, max(_behind_writes_s(path) - least_s, 0.0)
                 )
             claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart, most_s=whole_s))
-    claims += _unsaid(path, {one.kind for one in found})
-    blamed = any(one.kind == _OPENING for one in found)
+    unsaid = _unsaid(path, {one.kind for one in found})
     unblamed_s = last_s if blamed else max(opening, last_s)
-    priced = costs(loss, claims, min(unblamed_s, loss.s), last_s - least_s)
+    if rate_bps is None:
+        # Of such a loss, `outside_s` is no part.
+        unblamed_s = max(unblamed_s - outside_s, 0.0)
+    outside = min(unblamed_s, loss.s), last_s - least_s
+    uncapped = costs(loss, claims + unsaid, *outside)
+    claims = [
+        claim if one.kind == _OPENING else replace(claim, most_s=min(claim.most_s, behind_opening_s))
+        for one, claim in zip(found, claims, strict=True)
+    ]
+    priced = costs(loss, claims + unsaid, *outside)
+    loss = replace(loss, together_s=_together_s(loss, uncapped[: len(found)]) if blamed else None)
     if rate_bps is None and len(found) == 1:
         # No more is known of the only one than its bounds.
         priced = [Cost(one.high_s, one.low_s, one.high_s) for one in priced]
     within = [_within(cost, one.of_s) for cost, one in zip(priced, found, strict=False)]
     return _with(found, within), loss
+
+
+def _together_s(loss: Loss, uncapped: Sequence[Cost]) -> float:
+    """What all sentences cost together at most, whose own bounds leave the opening to another sentence."""
+    return min(sum(cost.high_s for cost in uncapped), loss.high_s)
 
 
 def _within(cost: Cost, most_s: float) -> Cost:

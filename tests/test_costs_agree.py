@@ -147,7 +147,9 @@ def test_a_bound_that_leaves_all_open_is_none(
     assert tag(contract, vague) == f"cost {words}"
     assert tag(contract, known) == "cost 900 ms"
     for said in ([vague], [vague, known]):
-        assert definition(contract, said).endswith("does not show.") == (words == "unknown")
+        assert definition(contract, said).endswith(
+            "hardly show the link full, so that its rate is not certain."
+        ) == (words == "unknown")
     assert definition(contract, [known]).endswith("what followed it.")
     assert is_printed(contract, vague)
     # Who waits for an application waits for it on any link.

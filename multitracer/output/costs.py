@@ -94,7 +94,7 @@ def _may_be_most(loss: Mapping[str, Any], high_s: float) -> bool:
 
 
 def _link_hides(contract: Mapping[str, Any]) -> bool:
-    """Whether captures show no full link, whose rate would tell how long the transfer has to take."""
+    """Whether captures hardly show a full link, whose rate would tell how long the transfer has to take."""
     if is_logged(contract.get("utilization") or {}):
         return False
     loss = contract["loss"]
@@ -141,8 +141,8 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     priced = [sentence for sentence in said if is_printed(contract, sentence)]
     words = [said_cost(contract, sentence) for sentence in priced]
     if UNKNOWN in words:
-        # What all of them come to is as unknown.
-        return f"{text}; unknown: no capture shows the link full, so that its rate does not show."
+        # What all of them come to is as unknown. A rate that shows in a few runs may be that of a burst.
+        return f"{text}; unknown: the captures hardly show the link full, so that its rate is not certain."
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from hypothesis import given, strategies as st
 from support_entries import entry
 
 from multitracer.diagnosis.field.saying import sentences
-from multitracer.layers.tcp.loss_times import lost_before, lost_behind
+from multitracer.layers.tcp.loss_times import lost_before, lost_behind, needless
 from multitracer.layers.tcp.queue_at_losses import Delays, by_acks, by_timestamps, compared
 from multitracer.model.schema.columns import Schema
-from multitracer.model.schema.tcp import ARRIVALS, SEGMENTS
+from multitracer.model.schema.tcp import ARRIVALS, RETRANSMISSIONS, SEGMENTS
 from multitracer.model.table import Table
 
 MS = 1_000_000
@@ -94,7 +95,8 @@ def test_whatever_the_times_the_counts_agree(sent: list[int], lost: list[int], q
 def table(schema: Schema = SEGMENTS, **columns: Any) -> Table:
     """Rows of a table; what is not named is 0."""
     rows = len(next(iter(columns.values())))
-    return Table(schema, {one.name: columns.get(one.name, np.zeros(rows)) for one in schema.columns})
+    filled = {one.name: columns.get(one.name, np.zeros(rows)) for one in schema.columns}
+    return Table(schema, {name: np.asarray(values) for name, values in filled.items()})
 
 
 def test_delays_by_acks_and_sack_blocks() -> None:
@@ -119,6 +121,25 @@ def test_delays_by_acks_and_sack_blocks() -> None:
     assert arrived.tolist() == [True, True, False, True, True]
     assert lost_ns.tolist() == [20 * MS]
     assert by_acks(data, acks.where(acks["t_ns"] < 0)) is None
+
+
+def test_a_copy_that_had_arrived_is_no_loss() -> None:
+    """Two segments are sent again; an answer shows that the first copy of the second had arrived."""
+    data = table(
+        record=[1, 2, 3, 4, 5], t_ns=[0, 10 * MS, 20 * MS, 90 * MS, 95 * MS], seq=[1, 101, 201, 101, 201],
+        length=[100] * 5, duplicate=[0, 0, 0, 100, 100],
+    )  # fmt: skip
+    rows = table(
+        RETRANSMISSIONS, conn=[0] * 3, source=[0, 0, 1], dir=[0] * 3, record=[4, 5, 4], verdict=[0, 1, 1]
+    )
+    m: Any = SimpleNamespace(table=lambda _: rows)
+    connection: Any = SimpleNamespace(index=0, data_dir=0)
+    vain = needless(m, connection, 0, data)
+    assert vain.tolist() == [False, False, False, False, True]
+    arrived, lost_ns = lost_behind(data, vain)
+    assert arrived.tolist() == [True, False, True, True, True]
+    assert lost_ns.tolist() == [10 * MS]
+    assert lost_behind(data)[1].tolist() == [10 * MS, 20 * MS]
 
 
 def test_delays_by_timestamps_need_a_known_clock() -> None:

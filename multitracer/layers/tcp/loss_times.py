@@ -5,17 +5,41 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.layers.tcp.transit import Flags, Times
-from multitracer.model.schema.tcp import ARRIVALS_ARE
+from multitracer.model.arrays.unique import among
+from multitracer.model.schema.tcp import ARRIVALS_ARE, VERDICTS
 from multitracer.model.table import Table
+from multitracer.model.timeline import Connection, Timeline
+
+_SPURIOUS = VERDICTS.index("spurious")
 
 
-def lost_behind(data: Table) -> tuple[Flags, Times]:
+def needless(m: Timeline, connection: Connection, source: int, data: Table) -> Flags:
+    """Which segments were sent again though the copy before them had arrived, as answers show.
+
+    Parameters
+    ----------
+    m : Timeline
+    connection : Connection
+    source : int
+        The capture.
+    data : Table
+        Rows of `segments` of the data direction there.
+    """
+    rows = m.table("retransmissions")
+    mine = (rows["conn"] == connection.index) & (rows["source"] == source)
+    mine &= (rows["dir"] == connection.data_dir) & (rows["verdict"] == _SPURIOUS)
+    return among(data["record"], rows["record"][mine])
+
+
+def lost_behind(data: Table, needless: Flags | None = None) -> tuple[Flags, Times]:
     """Which segments passed and arrived, and when others passed that were lost behind the capture.
 
     Parameters
     ----------
     data : Table
         Rows of `segments` of one direction, in time order.
+    needless : array of bool, optional
+        Of each whether the copy before it had arrived (`needless`).
 
     Returns
     -------
@@ -27,6 +51,8 @@ def lost_behind(data: Table) -> tuple[Flags, Times]:
     # Copies of one segment lie side by side then, in the order of sending: the one before each was lost.
     order = np.argsort(data["seq"], kind="stable")
     seq, again = data["seq"][order], data["duplicate"][order] > 0
+    if needless is not None:
+        again &= ~needless[order]
     lost = np.zeros(len(seq), dtype=np.bool_)
     lost[order[:-1][(seq[1:] == seq[:-1]) & again[1:]]] = True
     return (data["length"] > 0) & ~lost, data["t_ns"][lost]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.layers.tcp.loss_times import lost_behind
+from multitracer.layers.tcp.loss_times import lost_behind, needless
 from multitracer.layers.tcp.transit import Flags, Times, data_at
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
@@ -95,7 +95,10 @@ def policer(
     data = data_at(m, connection, source)
     if not LEAST < len(data) <= _MOST_ROWS:
         return None
-    passed, lost_ns = _lost_before(data) if before else lost_behind(data)
+    if before:
+        passed, lost_ns = _lost_before(data)
+    else:
+        passed, lost_ns = lost_behind(data, needless(m, connection, source, data))
     found = token_bucket(data["t_ns"][passed], data["ip_length"][passed], lost_ns, rtt_ms)
     least, fits = (_LEAST_BEFORE, _FITS_BEFORE) if before else (LEAST, _FITS)
     return found if found is not None and found.of >= least and found.losses >= fits * found.of else None

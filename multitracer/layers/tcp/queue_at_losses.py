@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.layers.tcp.loss_times import lost_before, lost_behind
+from multitracer.layers.tcp.loss_times import lost_before, lost_behind, needless
 from multitracer.layers.tcp.transit import Times, data_at
 from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.frozen import frozen
@@ -135,7 +135,7 @@ def queue_at_losses(
     if before:
         lost_ns, delays = lost_before(data, _arrivals(m, connection, source)), by_timestamps(data)
     else:
-        lost_ns = np.sort(lost_behind(data)[1])
+        lost_ns = np.sort(lost_behind(data, needless(m, connection, source, data))[1])
         delays = by_acks(data, data_at(m, connection, source, reverse=True))
     least_ns = max(_LEAST_NS, _LEAST_PACKETS * 8e9 * float(data["ip_length"].max()) / (rate_bps or np.inf))
     return compared(delays, lost_ns, max(base_ns, _NEAR_NS), least_ns)

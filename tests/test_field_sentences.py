@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
+from multitracer.cli.loss_words import losses
 from multitracer.cli.words import limits as limits_line
 from multitracer.diagnosis.field.causes import causes
 from multitracer.diagnosis.field.entries import flow
@@ -457,6 +458,16 @@ def test_what_a_broken_transfer_left_unacknowledged_may_be_lost() -> None:
     assert (loss_bounds(one).downstream, loss_bounds(one).in_flight) == (40, 10)
     one["unfinished"] = {"timeouts": 6}
     assert (loss_bounds(one).downstream, loss_bounds(one).in_flight) == (50, 0)
+
+
+def test_what_had_no_ack_at_a_reset_is_not_in_flight_at_the_end() -> None:
+    """Who resets a connection acknowledges nothing more, though it had arrived."""
+    one = entry(**FULL, point="snd", again={"fast": 40}, mss=1460, timestamps=True, closed="reset")
+    one["bytes"]["acked"] -= 14_480
+    assert (loss_bounds(one).in_flight, loss_bounds(one).at_reset) == (0, 10)
+    said = sentences([one])[0].text
+    assert "(40 of 1,000; 10 others had no ACK when the connection was reset)" in said
+    assert losses(one).endswith("downstream of this capture, besides 10 without an ACK at the reset")
 
 
 def test_a_capture_that_is_not_at_the_sender_proves_no_absence_of_losses() -> None:

@@ -182,6 +182,8 @@ def losses(connection: Object, both: Object | None = None) -> str:
         parts.append(behind if downstream else "")
         if any(parts) and bounds.in_flight:
             parts.append(f"besides {bounds.in_flight:,} in flight at its end")
+        if any(parts) and bounds.at_reset:
+            parts.append(f"besides {bounds.at_reset:,} without an ACK at the reset")
     return ", ".join(part for part in parts if part)
 
 

@@ -38,6 +38,8 @@ class LossBounds:
     in_flight : int
         Of `sent`, those not acknowledged when a capture ends that shows no sign that the transfer broke off
         (``unfinished``): their ACKs would have come later, and nothing is known of them.
+    at_reset : int
+        The same where a RST ended the connection: nobody acknowledged them, whether they arrived or not.
     """
 
     upstream: int
@@ -45,6 +47,7 @@ class LossBounds:
     sent: int
     divided: bool = False
     in_flight: int = 0
+    at_reset: int = 0
 
 
 def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
@@ -87,9 +90,10 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     merged = (entry.get("losses") or {}).get("merged") or 0
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
-    in_flight = 0 if entry.get("unfinished") else min(open_segments, data)
-    behind += open_segments - in_flight
-    return LossBounds(upstream, min(behind, data), data + upstream, divided, in_flight)
+    unknown = 0 if entry.get("unfinished") else min(open_segments, data)
+    behind += open_segments - unknown
+    in_flight, at_reset = (0, unknown) if entry.get("closed") == "reset" else (unknown, 0)
+    return LossBounds(upstream, min(behind, data), data + upstream, divided, in_flight, at_reset)
 
 
 def syns_again(entry: Mapping[str, Any]) -> int:

@@ -106,6 +106,7 @@ def flow(
         guessed=is_guess(entry),
         most_downstream=bounds.downstream,
         in_flight=bounds.in_flight,
+        at_reset=bounds.at_reset,
         wire_segments=bounds.sent,
         divided=bounds.divided,
         needless=entry.get("needless_retransmissions") or 0,

@@ -101,8 +101,7 @@ class Flow:
     rate_bps, full_share : float or None
         Of the bottleneck; the share of the time with data in flight in which it was full.
     rate_exact : bool
-        Whether that is its rate within a few percent: not where jitter spreads the rates at which data came,
-        nor of what was delivered while a queue stood.
+        Whether that is its rate within a few percent: not where jitter spreads the rates, nor by a queue.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
     base_rtt_ms : float or None
@@ -137,8 +136,8 @@ class Flow:
         Whether the observation point is a guess: nothing follows from it then.
     most_downstream : int
         Upper bound of what was lost behind the capture (`multitracer.output.losses`).
-    in_flight : int
-        Segments not acknowledged when the capture ends: nothing is known of them.
+    in_flight, at_reset : int
+        Segments not acknowledged when the capture ends, or a RST the connection: nothing is known of them.
     wire_segments : int
         Data segments on the wire, with those known to be lost before the capture.
     divided : bool
@@ -272,6 +271,7 @@ class Flow:
     guessed: bool = False
     most_downstream: int = 0
     in_flight: int = 0
+    at_reset: int = 0
     wire_segments: int = 0
     divided: bool = False
     needless: int = 0

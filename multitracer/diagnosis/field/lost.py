@@ -53,7 +53,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
             f"{count(again, 'segment')} {were(again)} retransmitted" if again else "nothing was retransmitted"
         )
     lost, sent = sum(flow.lost or 0 for flow in flows), sum(flow.sent for flow in flows)
-    of = f"of {'about ' if any(flow.divided for flow in flows) else ''}{sent:,}{_in_flight(flows)}"
+    of = f"of {'about ' if any(flow.divided for flow in flows) else ''}{sent:,}{_unacked(flows)}"
     needless = _needless(flows, again)
     if not lost:
         return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
@@ -107,14 +107,21 @@ def _discarded(number: int, lost: int) -> str:
     return f"; the receiver's host discarded {which} after {they} had passed this capture"
 
 
-def _in_flight(flows: tuple[Flow, ...]) -> str:
-    """``; 40 others were in flight when the capture ended``: nothing is known of them."""
-    number = sum(flow.in_flight for flow in flows)
-    return f"; {count(number, 'other')} {were(number)} in flight when the capture ended" if number else ""
+def _unacked(flows: tuple[Flow, ...]) -> str:
+    """``; 40 others were in flight when the capture ended``: nothing is known of them.
+
+    What had no ACK when a RST ended its connection had arrived, or not.
+    """
+    number, at_reset = (sum(getattr(flow, name) for flow in flows) for name in ("in_flight", "at_reset"))
+    said = f"; {count(number, 'other')} {were(number)} in flight when the capture ended" if number else ""
+    if not at_reset:
+        return said
+    ended = "the connection was" if len(flows) == 1 else "their connections were"
+    return f"{said}; {count(at_reset, 'other')} had no ACK when {ended} reset"
 
 
 def _all_acknowledged(flow: Flow) -> bool:
-    return not flow.most_downstream and not flow.in_flight
+    return not (flow.most_downstream or flow.in_flight or flow.at_reset)
 
 
 def _needless(flows: tuple[Flow, ...], again: int) -> str:

@@ -462,7 +462,9 @@ def test_what_a_broken_transfer_left_unacknowledged_may_be_lost() -> None:
 
 def test_what_had_no_ack_at_a_reset_is_not_in_flight_at_the_end() -> None:
     """Who resets a connection acknowledges nothing more, though it had arrived."""
-    one = entry(**FULL, point="snd", again={"fast": 40}, mss=1460, timestamps=True, closed="reset")
+    one = entry(
+        **FULL, point="snd", lost=(0, 40), again={"fast": 40}, mss=1460, timestamps=True, closed="reset"
+    )
     one["bytes"]["acked"] -= 14_480
     assert (loss_bounds(one).in_flight, loss_bounds(one).at_reset) == (0, 10)
     said = sentences([one])[0].text

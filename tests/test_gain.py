@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support_entries import entry
 
+from multitracer.diagnosis.field.idle import why_no_idle_times
 from multitracer.diagnosis.field.offered import Offered
 from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.priced import (
@@ -19,8 +20,10 @@ from multitracer.diagnosis.findings.priced import (
     from_captures,
 )
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
-from multitracer.layers.tcp.bottleneck import _rate
+from multitracer.layers.tcp.bottleneck import Bottleneck, _rate
+from multitracer.model.arrays.intervals import intervals
 
+NONE = intervals(())
 SECONDS = st.floats(0, 1e5, allow_nan=False)
 CLAIMS = st.lists(
     st.builds(
@@ -208,3 +211,15 @@ def test_how_long_the_queue_was_at_the_losses_says_how_many_of_them_it_dropped(
     one = entry(bandwidth=0.6, full=0.6, rate=1e7, lost=(40, 0), again={"fast": 40})
     one["queue_at_losses"] = None if at_longest is None else {**queue, "dropped": dropped}
     assert Offered([one]).overflow_share == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "delay_ns", "why"), [(12e6, 9_000, "sooner"), (12e6, 20_000_000, "at once")]
+)
+def test_why_acks_do_not_show_when_a_link_was_idle(rate_bps: float, delay_ns: int, why: str) -> None:
+    """A packet takes 1 ms: one that is acknowledged within 9 us had passed the link before."""
+    path = Offered([entry(bandwidth=0.9, full=0.95, rate=12e6)])
+    size = np.full(9, 1500)
+    found = Bottleneck(1e9, 1e9, 1, delay_ns, NONE, NONE, NONE, NONE, size, size, np.zeros(9), "ACKs")
+    m: Any = SimpleNamespace(once=lambda name, _: path if name == "offered" else found)
+    assert why in why_no_idle_times(m, [])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.diagnosis.field.idle import idle, standstills
+from multitracer.diagnosis.field.idle import idle, standstills, why_no_idle_times
 from multitracer.layers.crosslayer.idle import EVIDENCE, Silence, empty_times, find_silence
 from multitracer.layers.crosslayer.idlecause import Cause, Reasons, cause_of
 from multitracer.layers.link.path import LinkPath, link_path
@@ -37,8 +37,6 @@ _STALLED = 0.5
 """What was in flight stood still for this part of a phase that is one of a stalled path."""
 
 _FEW = 16
-
-_TOO_FAST = "ACKs arrived at more than twice the rate of the bottleneck, so they do not show when it was idle"
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -78,7 +76,7 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     entries = results["connections"].summary.get("connections", []) if "connections" in results else []
     estimate = idle(m, entries)
     if estimate is None:
-        return Result("idle_phases", inconclusive=why_no_bottleneck(m) or _TOO_FAST)
+        return Result("idle_phases", inconclusive=why_no_bottleneck(m) or why_no_idle_times(m, entries))
     phases = estimate.phases
     stalled = standstills(m, entries)
     # A queue that is served is empty until the next data reaches it; what came out had been sent before.

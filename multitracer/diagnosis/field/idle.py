@@ -24,6 +24,12 @@ Object = Mapping[str, Any]
 _PACKETS = 2.0
 """A phase that lasts no longer than so many packets take is not told from the spacing of packets."""
 
+_BEFORE = (
+    "packets were acknowledged sooner than the bottleneck carries one: they had passed it before they were "
+    "captured (the sender's own queue), or a shaper let bursts through"
+)
+_BUNCHED = "ACKs of data that waited came several at once, so they do not show when the bottleneck was idle"
+
 
 @frozen
 class Idle:
@@ -68,6 +74,18 @@ def idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
         All ``connections`` (docs/json.md).
     """
     return m.once("idle", lambda: _idle(m, entries))
+
+
+def why_no_idle_times(m: Timeline, entries: Sequence[Object]) -> str:
+    """Why `idle` has no answer though packets that waited show a rate: it is not that of the full link.
+
+    Parameters are those of `idle`.
+    """
+    found, rate_bps = bottleneck(m), offered(m, entries).rate_bps
+    if found is None or rate_bps is None:
+        return ""
+    packet_ns = 8e9 * float(np.median(found.size)) / rate_bps
+    return _BEFORE if found.delay_ns < packet_ns else _BUNCHED
 
 
 def standstills(m: Timeline, entries: Sequence[Object]) -> list[tuple[int, int, int]]:

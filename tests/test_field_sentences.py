@@ -1223,6 +1223,16 @@ def test_a_path_that_stood_still_has_the_time_of_what_the_sender_seemed_to_wait_
     assert first.text.startswith("the path before this capture, or the sender's host, stalled for 9.00 s")
 
 
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [(False, "in flight and only 1 ACK arrived;"), (True, "only 1 segment of data arrived, then")],
+)
+def test_what_passed_in_the_middle_of_a_stall_is_named(before: bool, said: str) -> None:
+    stalls = [{**stood(9.0, before=before)[0], "passed": 1}]
+    first, *_ = sentences([entry(bandwidth=0.5, loss_recovery=0.5, full=0.5, standstills=stalls)])
+    assert said in first.text
+
+
 def test_a_window_that_was_small_for_far_longer_than_slow_start_was_so_in_the_stall() -> None:
     """Of 20 s, 4 s before the first loss, 14 s of recovery, 2 s unknown; slow start takes 0.2 s."""
     facts: Any = {"congestion_window": 0.2, "loss_recovery": 0.7, "base": 20.0, "queue": (2.0, 5.0)}

@@ -256,6 +256,7 @@ def _standstills(
             "record": one.record,
             "upstream": one.before,
             "silence_s": round(one.silence_ns / 1e9, 6),
+            "passed": one.passed,
             "evidence": one.evidence,
         }
         for one in found

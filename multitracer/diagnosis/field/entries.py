@@ -129,6 +129,7 @@ def flow(
         stalled_before=all(one["upstream"] for one in stalls),
         stalled_by_order=any(one.get("evidence") == "order" for one in stalls),
         silences_s=tuple(one["silence_s"] for one in stalls),
+        stalls_passed=sum(one.get("passed") or 0 for one in stalls),
         acks=entry["packets"]["received"],
         without_sack=bool(entry["handshake"] and not entry["sack"]),
         restarts=restarts.get("count", 0),

@@ -176,10 +176,8 @@ class Flow:
         What it sent at once then.
     window_scaling : str or None
         ``agreed``, ``not_offered`` or ``refused``; None where that was not captured.
-    without_sack : bool
-        Whether the handshake shows that SACK is not in use.
-    timestamps : bool
-        Whether the segments have timestamps.
+    without_sack, timestamps : bool
+        Whether the handshake shows that SACK is not in use; whether the segments have timestamps.
     seldom_timed : str
         What to say of its queueing delay, where most of its data measured no RTT.
     queues_before : bool
@@ -191,14 +189,14 @@ class Flow:
         as no timestamps show, a path that stalled before the capture.
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
-    stalls_s : tuple of float
-        How long each standstill of its path lasted, in order.
+    stalls_s, silences_s : tuple of float
+        How long each standstill of its path lasted, in order, and at most.
+    stalls_passed : int
+        Packets that came in the middle of them, all the same.
     stalled_before : bool
         Whether all of them were in front of the capture.
     stalled_by_order : bool
         Whether one of them shows, without timestamps, only by the order of what came behind it.
-    silences_s : tuple of float
-        How long nothing came, for each: the most that it may have lasted.
     exchanges : mapping or None
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
@@ -304,6 +302,7 @@ class Flow:
     stalled_before: bool = False
     stalled_by_order: bool = False
     silences_s: tuple[float, ...] = ()
+    stalls_passed: int = 0
     exchanges: Object | None = None
     halves_ms: tuple[float | None, float | None] = (None, None)
     goodput_bps: float | None = None

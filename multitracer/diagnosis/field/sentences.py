@@ -372,14 +372,17 @@ def _standstill(group: Group) -> str:
     before = all(flow.stalled_before for flow in group.flows)
     # An ACK that was delayed, or on its way, may come in a stall behind this capture, or after it.
     least = "at least " if longer else "" if before else "about "
+    passed = sum(flow.stalls_passed for flow in group.flows)
     if before:
         where = "the path before this capture, or the sender's host,"
-        seen = "no data arrived, then data that had waited, by its timestamps"
+        came = f"only {count(passed, 'segment')} of data" if passed else "no data"
+        seen = f"{came} arrived, then data that had waited, by its timestamps"
         if any(flow.stalled_by_order for flow in group.flows):
             seen = "more data was to be sent (no PSH) and none arrived, then it did, in order"
     else:
         where = "the path, or the receiver's host,"
-        seen = "data was in flight and no ACK arrived; then that data was acknowledged"
+        came = f"only {count(passed, 'ACK')}" if passed else "no ACK"
+        seen = f"data was in flight and {came} arrived; then that data was acknowledged"
     return f"{where} stalled for {least}{duration(sum(lengths_s))}{times}{of_all(group)}: {seen}"
 
 

@@ -93,5 +93,5 @@ def late_acks(
 
             last = last_silence(gaps_ns, at, max(base_ns, FACTOR * usual_ns), waited)
             end_ns, record = int(ack_ns[last + 1]), int(acks["record"][last + 1])
-            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns, ACKS))
+            found.append(Standstill(start_ns, end_ns, record, False, end_ns - silent_ns, ACKS, last - at))
     return found

@@ -79,7 +79,8 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
 
         last = last_silence(silent, at, again_ns, still)
         end_ns, record = int(t_ns[last + 1]), int(data["record"][last + 1])
-        found.append(Standstill(begin_ns, end_ns, record, True, end_ns - int(t_ns[at]), TIMESTAMPS))
+        silence_ns = end_ns - int(t_ns[at])
+        found.append(Standstill(begin_ns, end_ns, record, True, silence_ns, TIMESTAMPS, last - at))
     return found
 
 

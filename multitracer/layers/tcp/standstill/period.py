@@ -30,9 +30,11 @@ class Standstill:
     before : bool
         Whether data had waited on its way to the capture; else data, or its ACK, behind it.
     silence_ns : int
-        How long nothing came: so long it may have lasted at most.
+        How long nothing came but `passed`: so long it may have lasted at most.
     evidence : str
         `ACKS` that came late, `TIMESTAMPS` of data that had waited, or the `ORDER` of data that was to come.
+    passed : int
+        Packets that came in the middle of it, all the same.
     """
 
     start_ns: int
@@ -41,6 +43,7 @@ class Standstill:
     before: bool
     silence_ns: int
     evidence: str
+    passed: int = 0
 
     @property
     def length_ns(self) -> int:

@@ -36,6 +36,16 @@ def test_inferred_timeouts_are_told(connection: dict[str, Any], text: str) -> No
     assert loss_words.timeouts(connection) == text
 
 
+def test_no_timeout_is_certain_where_any_segment_may_be_that_of_one() -> None:
+    """At a sender whose own queue refuses segments, the capture beside it may seem to be elsewhere."""
+    none = _connection(0, 0, 0, "mid")
+    for point in ("snd", "mid"):
+        found = loss_words.timeouts_from(
+            none["timeouts"], none["retransmissions"], [point], missing=True, possible=True
+        )
+        assert found == "none for certain"
+
+
 @pytest.mark.parametrize(("silence_s", "known"), [(9e-6, False), (0.31, True)])
 def test_a_path_that_let_through_what_had_waited_shows_no_silence(silence_s: float, known: bool) -> None:
     event = {"silence_s": silence_s}

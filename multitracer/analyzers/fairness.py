@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.statistics import jain, standard_deviation
 from multitracer.model.timeline import Timeline
@@ -31,8 +30,6 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     docs/studies/window-queue-segment.md. R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
-    if near_sender(m) is None:
-        return Result("fairness", inconclusive="needs a capture next to the data sender")
     sent = [one for one in results["throughput"].summary["connections"] if one["start"] is not None]
     if not sent:
         return Result("fairness", inconclusive="needs a connection that sent data")

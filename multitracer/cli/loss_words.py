@@ -141,10 +141,10 @@ def timeouts_from(
     known = not there or again.get("inferred", 1) > 0
     inferred = max(0, again["timeout"] - counts["total"]) if known else 0
     total = counts["total"] + inferred
-    if not total and not there:
-        return "none seen; only a capture at the sender shows all of them"
     if not total and possible:
         return "none for certain"
+    if not total and not there:
+        return "none seen; only a capture at the sender shows all of them"
     # What is inferred is no bound: late segments may look like a timer's, and a timer's may not come by.
     least = "at least " if missing and there and total else ""
     more = "; more may not show here" if missing and not there and total else ""

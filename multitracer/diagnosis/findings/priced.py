@@ -20,6 +20,9 @@ Object = Mapping[str, Any]
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
+_SLOWER = 0.85
+"""Data that is written at so small a part of a link's rate would not have filled it."""
+
 _OF_NO_LOSS = ("stalled_path", "handshake/slow_start", "receiver_window")
 """Causes of idle phases that no loss leads to."""
 
@@ -166,7 +169,10 @@ def from_captures(
                 whole_s = min(
                     _after_losses_s(path, utilization) + twice_s, max(_behind_writes_s(path) - least_s, 0.0)
                 )
-            claims.append(Claim(own_s, took_s, follows, beyond_s=beyond_s, apart=apart, most_s=whole_s))
+            certain = one.kind not in OF_LOSS or not _may_write_slowly(m, path, rate_bps)
+            claims.append(
+                Claim(own_s, took_s, follows, certain, beyond_s=beyond_s, apart=apart, most_s=whole_s)
+            )
     unsaid = _unsaid(path, {one.kind for one in found})
     unblamed_s = last_s if blamed else max(opening, last_s)
     if rate_bps is None:
@@ -289,6 +295,22 @@ def _behind_writes_s(path: Offered) -> float:
         return math.inf
     written_s = 8.0 * flow.unique_bytes / flow.writes_bps
     return max(path.together_s - _handshake_s(path) - written_s, 0.0)
+
+
+def _may_write_slowly(m: Timeline, path: Offered, rate_bps: float | None) -> bool:
+    """Whether the only connection began more slowly than its link, before any window held it.
+
+    Its application may write by a clock that does not show later, as TCP never caught up with it. Without
+    losses, it may have written the last of its data no sooner.
+    """
+    if rate_bps is None or len(path.entries) != 1 or m.summarised:
+        return False
+    from multitracer.layers.tcp.first_writes import first_writes_bps
+
+    (entry,) = path.entries
+    base_ns = round(base_rtt_s(entry) * 1e9)
+    pace_bps = first_writes_bps(m, m.connection(entry["index"]), entry["source"], base_ns)
+    return pace_bps is not None and pace_bps < _SLOWER * rate_bps * path.payload_share
 
 
 def _after_data_s(path: Offered) -> float:

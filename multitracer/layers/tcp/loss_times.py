@@ -24,6 +24,11 @@ def needless(m: Timeline, connection: Connection, source: int, data: Table) -> F
         The capture.
     data : Table
         Rows of `segments` of the data direction there.
+
+    Returns
+    -------
+    array of bool
+        One for each row.
     """
     rows = m.table("retransmissions")
     mine = (rows["conn"] == connection.index) & (rows["source"] == source)

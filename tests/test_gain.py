@@ -214,7 +214,7 @@ def test_how_long_the_queue_was_at_the_losses_says_how_many_of_them_it_dropped(
 
 
 @pytest.mark.parametrize(
-    ("rate_bps", "delay_ns", "why"), [(12e6, 9_000, "sooner"), (12e6, 20_000_000, "at once")]
+    ("rate_bps", "delay_ns", "why"), [(12e6, 9_000, "sooner"), (12e6, 20_000_000, "in bursts")]
 )
 def test_why_acks_do_not_show_when_a_link_was_idle(rate_bps: float, delay_ns: int, why: str) -> None:
     """A packet takes 1 ms: one that is acknowledged within 9 us had passed the link before."""

@@ -97,7 +97,8 @@ def timeouts(connection: Object) -> str:
         return "unknown: only one direction was captured"
     missing = some_missing(connection)
     points = [known_point(connection)]
-    possible = possibly_again(connection) > 0
+    # Where its first flight was lost in the sender's own queue, a capture beside it may seem to be elsewhere.
+    possible = possibly_again(connection) > 0 and connection["point"] == "snd"
     again = connection["retransmissions"]
     return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
 

@@ -28,7 +28,9 @@ _BEFORE = (
     "packets were acknowledged sooner than the bottleneck carries one: they had passed it before they were "
     "captured (the sender's own queue), or a shaper let bursts through"
 )
-_BUNCHED = "ACKs of data that waited came several at once, so they do not show when the bottleneck was idle"
+_BUNCHED = (
+    "ACKs came in bursts, faster than the bottleneck carries data, so they do not show when it was idle"
+)
 
 
 @frozen

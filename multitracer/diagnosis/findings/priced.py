@@ -185,7 +185,7 @@ def from_captures(
         for one, claim in zip(found, claims, strict=True)
     ]
     priced = costs(loss, claims + unsaid, *outside)
-    loss = replace(loss, together_s=_together_s(loss, uncapped[: len(found)]) if blamed else None)
+    loss = replace(loss, together_s=_together_s(loss, uncapped[: len(found)], priced[: len(found)]))
     if rate_bps is None and len(found) == 1:
         # No more is known of the only one than its bounds.
         priced = [Cost(one.high_s, one.low_s, one.high_s) for one in priced]
@@ -193,9 +193,11 @@ def from_captures(
     return _with(found, within), loss
 
 
-def _together_s(loss: Loss, uncapped: Sequence[Cost]) -> float:
+def _together_s(loss: Loss, uncapped: Sequence[Cost], priced: Sequence[Cost]) -> float | None:
     """What all sentences cost together at most, whose own bounds leave the opening to another sentence."""
-    return min(sum(cost.high_s for cost in uncapped), loss.high_s)
+    together_s = min(sum(cost.high_s for cost in uncapped), loss.high_s)
+    more = len(priced) > 1 and together_s > sum(cost.high_s for cost in priced)
+    return together_s if more else None
 
 
 def _within(cost: Cost, most_s: float) -> Cost:

@@ -112,6 +112,20 @@ def test_the_total_is_no_less_than_a_cost_that_stands_alone() -> None:
     assert definition(contract, said).endswith("without all of these, 855 ms to 1.10 s sooner.")
 
 
+def test_the_total_counts_no_idle_time_twice() -> None:
+    """What the utilization was lost to has the idle times of every cause in it."""
+    contract = {
+        "loss": {"transfer_s": 6.1, "s": 2.645, "bounds_s": [2.411, 2.645]},
+        "utilization": {"basis": "link log"},
+        "connections": [],
+    }
+    whole = {"kind": "utilization", "cost_s": 2.411, "cost_bounds_s": [2.411, 2.411]}
+    part = {"kind": "link_loss", "cost_s": 2.33, "cost_bounds_s": [2.33, 2.33]}
+    assert definition(contract, [whole, part]).endswith("without all of these, 2.41 s sooner.")
+    most = {"kind": "link_reset", "cost_s": 1.65, "cost_bounds_s": [0.0, 1.65]}
+    assert definition(contract, [whole, most]).endswith("without all of these, 2.41 s sooner.")
+
+
 def test_the_total_covers_two_limits_of_which_one_would_take_the_place_of_the_other() -> None:
     contract = {
         "loss": {"transfer_s": 2.7, "s": 2.66, "bounds_s": [0.0, 2.66], "together_s": 2.65},

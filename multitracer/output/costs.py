@@ -93,6 +93,9 @@ def _may_be_most(loss: Mapping[str, Any], high_s: float) -> bool:
     return high_s >= _MOST * float(loss["transfer_s"])
 
 
+_WHOLE = "utilization"
+
+
 def _link_hides(contract: Mapping[str, Any]) -> bool:
     """Whether captures hardly show a full link, whose rate would tell how long the transfer has to take."""
     if is_logged(contract.get("utilization") or {}):
@@ -146,16 +149,21 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]
-    lows, middles, highs = zip(*each, strict=True)
-    together_s = min(sum(middles), loss["s"])
-    low_s = min(sum(lows), together_s)
+    # What the utilization was lost to, all of it, has the idle times of the causes in it.
+    whole = [cost for cost, sentence in zip(each, priced, strict=True) if sentence["kind"] == _WHOLE]
+    parts = [cost for cost, sentence in zip(each, priced, strict=True) if sentence["kind"] != _WHOLE]
+    sums = [[sum(values) for values in zip(*some, strict=True)] for some in (whole, parts) if some]
+    lows_s, middles_s, highs_s = (max(values) for values in zip(*sums, strict=True))
+    together_s = min(middles_s, loss["s"])
+    low_s = min(lows_s, together_s)
     # Of two limits, each may have cost little as the other would have held the transfer in its place.
-    highs_s = max(sum(highs), loss.get("together_s") or 0.0)
+    highs_s = max(highs_s, loss.get("together_s") or 0.0)
     high_s = max(min(highs_s, loss["bounds_s"][1]), together_s)
     if any(is_bound(*one) for one in each):
         # Where one may have been nothing, nothing between the bounds is likelier for all.
-        least = "at most" if low_s < SAID_S else f"{duration(low_s)} to"
-        sooner = f"{least} {duration(high_s)} sooner"
+        least, most = duration(low_s), duration(high_s)
+        within = f"at most {most}" if low_s < SAID_S else most if least == most else f"{least} to {most}"
+        sooner = f"{within} sooner"
     else:
         sooner = f"{duration(together_s)} sooner"
         if bounds_are_wide(low_s, together_s, high_s):

@@ -223,3 +223,18 @@ def test_why_acks_do_not_show_when_a_link_was_idle(rate_bps: float, delay_ns: in
     found = Bottleneck(1e9, 1e9, 1, delay_ns, NONE, NONE, NONE, NONE, size, size, np.zeros(9), "ACKs")
     m: Any = SimpleNamespace(once=lambda name, _: path if name == "offered" else found)
     assert why in why_no_idle_times(m, [])
+
+
+def test_what_waited_in_front_of_a_capture_shows_no_idle_times() -> None:
+    dropped = entry(
+        bandwidth=0.9, full=0.95, rate=12e6, point="snd", lost=(20, 0), inferred=20, again={"fast": 20}
+    )
+    size = np.full(9, 1500)
+    found = Bottleneck(1.5e6, 1.5e6, 1, 10**8, NONE, NONE, NONE, NONE, size, size, np.zeros(9), "arrivals")
+    for one, why in (
+        (dropped, "own queue, before"),
+        (entry(bandwidth=0.9, full=0.95, rate=12e6), "in bursts"),
+    ):
+        path = Offered([one])
+        m: Any = SimpleNamespace(once=lambda name, _, path=path: path if name == "offered" else found)
+        assert why in why_no_idle_times(m, [])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.diagnosis.field.offered import base_rtt_s, exceeds_full_link, offered
+from multitracer.diagnosis.field.offered import Offered, base_rtt_s, exceeds_full_link, offered
 from multitracer.layers.tcp.bottleneck import Bottleneck, bottleneck, empty_queue, idle_ns
 from multitracer.layers.tcp.standstill.carried_on import carried_on_ns
 from multitracer.model.arrays.intervals import Intervals, intervals, longer_than, overlap, total, union
@@ -27,6 +27,9 @@ _PACKETS = 2.0
 _BEFORE = (
     "packets were acknowledged sooner than the bottleneck carries one: they had passed it before they were "
     "captured (the sender's own queue), or a shaper let bursts through"
+)
+_OWN_QUEUE = (
+    "packets waited in the sender's own queue, before they were captured: when that was empty does not show"
 )
 _BUNCHED = (
     "ACKs came in bursts, faster than the bottleneck carries data, so they do not show when it was idle"
@@ -83,7 +86,10 @@ def why_no_idle_times(m: Timeline, entries: Sequence[Object]) -> str:
 
     Parameters are those of `idle`.
     """
-    found, rate_bps = bottleneck(m), offered(m, entries).rate_bps
+    found, path = bottleneck(m), offered(m, entries)
+    if found is not None and _waited_before(path):
+        return _OWN_QUEUE
+    rate_bps = path.rate_bps
     if found is None or rate_bps is None:
         return ""
     packet_ns = 8e9 * float(np.median(found.size)) / rate_bps
@@ -146,7 +152,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     if found is None:
         return None
     path = offered(m, entries)
-    if exceeds_full_link(8 * found.rate, path.rate_bps):
+    if exceeds_full_link(8 * found.rate, path.rate_bps) or _waited_before(path):
         return None
     stalls = [(start, end) for start, end, _ in standstills(m, entries)]
     if path.rate_bps is None or found.basis == "arrivals":
@@ -174,6 +180,11 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     least_ns = max(total(least) - round(lost * packet_ns), 0)
     bounds = min(least_ns, middle_ns), max(total(most), middle_ns)
     return Idle(found.span, phases, middle_ns, *bounds, found, rate, later_ns, by_queue=True)
+
+
+def _waited_before(path: Offered) -> bool:
+    """Whether what was sent waited in its sender's own queue, in front of the capture."""
+    return any(flow.own_drops for flow in path.flows)
 
 
 def _not_served(m: Timeline, entries: Sequence[Object], rate: float, later_ns: int) -> Intervals:

@@ -1440,3 +1440,11 @@ def test_a_connection_with_little_data_beside_a_transfer_is_not_worth_a_sentence
     found = sentences([entry(0, **FULL), control])
     assert [bool(one.text) for one in found if one.kind == "idle_application"] == [said]
     assert sentences([control])[0].text
+
+
+@pytest.mark.parametrize(("lost", "said"), [({0: 0}, False), ({0: 3}, True), ({}, True)])
+def test_recovery_from_no_loss_is_no_reason_of_a_full_link(lost: dict[int, int], said: bool) -> None:
+    """With both captures, a timer that expired without a loss shows a path that stalled."""
+    one = entry(bandwidth=0.7, loss_recovery=0.3, full=0.7, rate=12e6, point="snd", again={"timeout": 1})
+    (found, *_) = [one for one in sentences([one], lost=lost) if one.kind in ("bottleneck", "queue")]
+    assert ("left the link less than full" in found.text) == said

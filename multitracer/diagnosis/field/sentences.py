@@ -68,7 +68,9 @@ def _recovery(group: Group) -> str:
     took_s = sum(map(recovery_s, group.flows))
     # A link that needed the time for what it carried was not left: what seemed so was lost behind it.
     left = sum(room_s(flow) for flow in group.flows) >= took_s
-    if group.kind not in FULL_LINK or took_s < SAID_S or not left:
+    # Where both captures show that nothing was lost, the path stalled.
+    stalled = all(flow.certain_lost is not None and flow.lost == 0 for flow in group.flows)
+    if group.kind not in FULL_LINK or took_s < SAID_S or not left or stalled:
         return ""
     summed = ", summed" if len(group.flows) > 1 else ""
     # What repaired nothing is no recovery of a loss.

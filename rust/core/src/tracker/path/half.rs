@@ -9,13 +9,13 @@ mod toward_sender;
 
 use super::clock::{Clock, Ticks};
 use super::echoes::Echoes;
-use super::histogram::{FINER, Histogram};
+use super::histogram::{Bounded, FINER};
 use crate::tracker::fields::{Fields, Walk, walk_answers, walk_over};
 
 /// Round trip times in nanoseconds, from a microsecond on.
-pub(super) type Times = Histogram<10>;
+pub(super) type Times = Bounded<10>;
 /// Of the whole: what a queue adds is small beside a long path, and taken from the difference.
-pub(super) type Whole = Histogram<10, FINER>;
+pub(super) type Whole = Bounded<10, FINER>;
 
 pub(super) use added::Added;
 
@@ -266,7 +266,7 @@ impl Halves {
 
     /// How often each was measured.
     pub fn measured(&self) -> [u32; 2] {
-        [self.far.samples, self.echoes]
+        [self.far.samples(), self.echoes]
     }
 
     /// Smallest whole round trip, as far as both halves are known.
@@ -316,7 +316,7 @@ impl Halves {
     /// Samples of the half toward the receiver.
     #[inline(always)]
     pub fn samples(&self) -> u32 {
-        self.far.samples
+        self.far.samples()
     }
 
     /// What the whole path takes now; `None` unless the sender's clock tells what it waits itself.
@@ -343,7 +343,7 @@ impl Halves {
 
     #[cfg(test)]
     pub fn fill(&mut self) {
-        [&mut self.far, &mut self.near].into_iter().for_each(Histogram::fill);
+        [&mut self.far, &mut self.near].into_iter().for_each(Times::fill);
         self.whole.fill();
     }
 
@@ -425,7 +425,7 @@ impl Halves {
     #[cold]
     #[inline(never)]
     fn waited_for(&self, later_ns: i64, lone: bool) -> bool {
-        let exception = self.delays <= self.far.samples;
+        let exception = self.delays <= self.far.samples();
         exception && (lone || (!self.delayed && self.queued_far_ns() < later_ns))
     }
 }

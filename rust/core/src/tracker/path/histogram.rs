@@ -1,6 +1,6 @@
 //! How often a quantity was how large, in fixed memory: eight buckets to the octave, or more.
 
-use crate::tracker::fields::{Fields, Walk};
+use crate::tracker::fields::{Fields, Walk, walk_over};
 
 /// Octaves; below the first and above the last all is counted in these.
 const OCTAVES: usize = 32;
@@ -74,7 +74,13 @@ impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
 
     /// The value below which this part of the counts lies, to a bucket's width (a twelfth of it at most with eight to the
     /// octave, for counts are taken as even inside); `None` without any.
+    #[cfg(test)]
     pub fn quantile(&self, part: f64) -> Option<f64> {
+        self.quantile_within(part, (f64::NEG_INFINITY, f64::INFINITY))
+    }
+
+    /// The same, where no value is beyond these: in the first and the last bucket that hold any, the values lie between them.
+    fn quantile_within(&self, part: f64, (least, most): (f64, f64)) -> Option<f64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         if total == 0 {
             return None;
@@ -85,8 +91,8 @@ impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
             let next = below + f64::from(count);
             if next >= wanted {
                 let inside = ((wanted - below) / f64::from(count)).clamp(0.0, 1.0);
-                let (low, high) = (Self::floor(bucket), Self::floor(bucket + 1));
-                return Some(low + (high - low) * inside);
+                let (low, high) = (Self::floor(bucket).max(least), Self::floor(bucket + 1).min(most));
+                return Some((low + (high - low) * inside).clamp(least, most));
             }
             below = next;
         }
@@ -115,6 +121,93 @@ impl<const LOW: u32, const BUCKETS: usize> Histogram<LOW, BUCKETS> {
             }
         }
         if all > 0.0 { near / all } else { 0.0 }
+    }
+}
+
+/// The same with the least and the most of all values: no quantile is beyond these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounded<const LOW: u32, const BUCKETS: usize = USUAL> {
+    histogram: Histogram<LOW, BUCKETS>,
+    /// The least, and by how much the most is larger.
+    least: i64,
+    span: u64,
+}
+
+impl<const LOW: u32, const BUCKETS: usize> Default for Bounded<LOW, BUCKETS> {
+    fn default() -> Self {
+        Bounded { histogram: Histogram::default(), least: 0, span: 0 }
+    }
+}
+
+impl<const LOW: u32, const BUCKETS: usize> Bounded<LOW, BUCKETS> {
+    /// Values counted in all.
+    #[inline(always)]
+    pub fn samples(&self) -> u32 {
+        self.histogram.samples
+    }
+
+    /// Count a value.
+    #[inline(always)]
+    pub fn add(&mut self, value: i64) {
+        self.bound(value);
+        self.histogram.add(value);
+    }
+
+    /// Count a value as one sample that stands for so many, less than a bucket has room for when it is halved.
+    #[inline(always)]
+    pub fn add_for(&mut self, value: i64, weight: u16) {
+        self.bound(value);
+        self.histogram.add_for(value, weight);
+    }
+
+    /// Most are neither the least nor the most.
+    #[inline(always)]
+    fn bound(&mut self, value: i64) {
+        if value.wrapping_sub(self.least) as u64 > self.span || self.histogram.samples == 0 {
+            self.widen(value);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self, value: i64) {
+        let first = self.histogram.samples == 0;
+        let (least, most) = if first { (value, value) } else { (self.least, self.most()) };
+        let (least, most) = (least.min(value), most.max(value));
+        (self.least, self.span) = (least, most.wrapping_sub(least) as u64);
+    }
+
+    fn most(&self) -> i64 {
+        self.least.saturating_add_unsigned(self.span)
+    }
+
+    /// The least of all; `None` without any.
+    pub fn least(&self) -> Option<i64> {
+        (self.histogram.samples > 0).then_some(self.least)
+    }
+
+    /// The value below which this part of the counts lies: within a bucket's width, and never beyond the least or the most.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        self.histogram.quantile_within(part, (self.least as f64, self.most() as f64))
+    }
+
+    /// A value in every bucket.
+    #[cfg(test)]
+    pub fn fill(&mut self) {
+        self.histogram.fill();
+        (self.least, self.span) = (0, i64::MAX as u64);
+    }
+}
+
+impl<const LOW: u32, const BUCKETS: usize> Fields for Bounded<LOW, BUCKETS> {
+    fn walk<W: Walk>(&mut self, walk: &mut W) {
+        let Bounded { histogram, least, span } = self;
+        histogram.walk(walk);
+        if histogram.samples > 0 {
+            walk_over!(walk: least, span);
+        } else if W::READS {
+            (*least, *span) = (0, 0);
+        }
     }
 }
 
@@ -197,6 +290,31 @@ mod tests {
             values.iter().for_each(|&value| histogram.add(value));
             prop_assert_eq!(histogram.samples as usize, values.len());
         }
+    }
+
+    proptest! {
+        /// However few values there are, no quantile is beyond them.
+        #[test]
+        fn quantiles_are_within_the_values(values in prop::collection::vec(1i64 << 8..1 << 30, 1..60), part in 0.0..1.0f64) {
+            let mut times = Bounded::<10>::default();
+            values.iter().for_each(|&value| times.add(value));
+            let (least, most) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+            prop_assert_eq!((times.least(), times.most()), (Some(least), most));
+            let found = times.quantile(part).unwrap();
+            prop_assert!((least as f64..=most as f64).contains(&found), "{found} {least} {most}");
+        }
+    }
+
+    /// Fifty round trips between 80.7 and 81.3 ms, all in one bucket that is 2 ms wide: its quantiles are among them.
+    #[test]
+    fn a_bucket_is_no_wider_than_its_values() {
+        let mut times = Bounded::<10, FINER>::default();
+        (0..50).for_each(|number| times.add_for(80_720_000 + 12_000 * number, 2));
+        for (part, exact_ns) in [(0.0, 80.72e6), (0.5, 81.02e6), (0.95, 81.28e6), (1.0, 81.308e6)] {
+            let found_ns = times.quantile(part).unwrap();
+            assert!((found_ns - exact_ns).abs() <= 2e4, "{part}: {found_ns}");
+        }
+        assert_eq!(Bounded::<10>::default().quantile(0.5), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The round trip of a path as one point shows it: both halves, and the whole.
 
 use super::half::{HOST_NS, Halves, Times, apart, least_ns};
-use super::histogram::Histogram;
+use super::histogram::Bounded;
 use crate::tracker::rtt::RttStatistics;
 
 /// One half.
@@ -56,12 +56,12 @@ impl RoundTrip {
     pub(super) fn of(halves: &Halves, answers: &RttStatistics, unqueued: bool, beside: bool) -> Self {
         let half = |min_ns: Option<i64>, times: &Times, samples: u32| {
             let (median_ns, p95_ns) = quantiles(times, min_ns);
-            let common = unqueued && times.samples >= COMMON;
+            let common = unqueued && times.samples() >= COMMON;
             let bound_ns = min_ns.map(|min_ns| bound(min_ns, median_ns.filter(|_| common)));
             Half { min_ns, median_ns, p95_ns, samples, bound_ns }
         };
         let near_ns = [halves.near_min_ns(), answers.min()].into_iter().flatten().min();
-        let far = half(halves.far_min_ns(), &halves.far, halves.far.samples);
+        let far = half(halves.far_min_ns(), &halves.far, halves.far.samples());
         let samples = halves.echoes.saturating_add(u32::try_from(answers.count).unwrap_or(u32::MAX));
         let near = half(near_ns, &halves.near, samples);
         let base_ns = far.min_ns.zip(near.min_ns).map(|both| least_ns(both, halves.loop_min_ns()));
@@ -69,18 +69,18 @@ impl RoundTrip {
         let rare = far.min_ns.zip(near.min_ns).zip(base_ns).is_some_and(|((far_ns, near_ns), base_ns)| {
             apart(far_ns.saturating_add(near_ns), base_ns, RARE_NS)
         });
-        let bounded = at_most(far.min_ns, near.min_ns, halves.near.samples);
+        let bounded = at_most(far.min_ns, near.min_ns, halves.near.samples());
         // Next to the sender, the half toward it is as good as none. Elsewhere echoes have to measure it all the time.
         let beside = beside && halves.beside_sender();
         let timed = halves.echoes > 0 || (beside && halves.clock.ticks.tick_ns > 0);
         // What the whole took rests on the handshake alone where no echo measured that half since; not if it was too long.
-        let moved = halves.near.samples == 0
+        let moved = halves.near.samples() == 0
             && near.min_ns.is_some_and(|least_ns| {
                 least_ns > HOST_NS && answers.first_ns as f64 > SHARP.1 * least_ns as f64
             });
         // ACKs that are not counted, because they were delayed, were measured all the same.
-        let acks = halves.whole.samples.saturating_add(halves.delays);
-        let measured = timed && !moved && halves.whole.samples > 0 && 2 * halves.unsure < acks;
+        let acks = halves.whole.samples().saturating_add(halves.delays);
+        let measured = timed && !moved && halves.whole.samples() > 0 && 2 * halves.unsure < acks;
         // What waited less than a tick of the clock is not known to have waited. Where the half toward the sender may be as
         // long as that, and longer than what is left of it here, the whole is not known.
         let tick_ns = if beside { 0.0 } else { halves.clock.ticks.tick_ns as f64 };
@@ -128,9 +128,9 @@ impl RoundTrip {
 /// A median of the whole that is longer by so much than that of the half toward the receiver has more in it than that and a host.
 const LATER: f64 = 1.125;
 
-/// Median and 95th percentile: a quantile is known to the width of a bucket, the least exactly.
+/// Median and 95th percentile: a quantile is known to the width of a bucket, the least and the most exactly.
 fn quantiles<const BUCKETS: usize>(
-    times: &Histogram<10, BUCKETS>,
+    times: &Bounded<10, BUCKETS>,
     min_ns: Option<i64>,
 ) -> (Option<f64>, Option<f64>) {
     let of = |part| times.quantile(part).map(|ns| ns.max(min_ns.unwrap_or(0) as f64));

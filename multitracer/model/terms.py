@@ -207,7 +207,11 @@ TERMS = {
             "[limits](limits.md#half-rtts)",
         ),
         Term("one-way delay", "from one capture to the other", "RFC 7679 section 3"),
-        Term("queueing delay", "RTT minus base RTT", "RFC 6817 section 3.1.2 (one-way); [limits](limits.md)"),
+        Term(
+            "queueing delay",
+            "RTT minus the base RTT of a packet of the same size",
+            "RFC 6817 section 3.1.2 (one-way); RFC 2330 section 13 (size); [limits](limits.md)",
+        ),
         Term(
             "standing queue (bufferbloat)",
             "a queue that never drains: its delay persists",

@@ -204,8 +204,8 @@ def _queued(flows: Sequence[Flow]) -> frozenset[int]:
     """Connections whose RTT was three times the smallest of all between their hosts, if they are several."""
     paths: dict[tuple[str, str], list[tuple[Flow, float, float]]] = {}
     for flow in flows:
-        if flow.queue_ms is not None and flow.base_rtt_ms is not None:
-            rtt_ms = flow.base_rtt_ms + flow.queue_ms[0]
+        rtt_ms = flow.rtt_ms
+        if rtt_ms is not None and flow.base_rtt_ms is not None:
             paths.setdefault((flow.sender, flow.receiver), []).append((flow, flow.base_rtt_ms, rtt_ms))
     found: set[int] = set()
     for mine in paths.values():

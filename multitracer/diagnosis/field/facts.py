@@ -444,6 +444,10 @@ class Flow:
     @property
     def has_queue(self) -> bool:
         """Whether a queue stood that is worth a sentence."""
-        if self.queue_ms is None or self.base_rtt_ms is None:
-            return False
-        return self.queue_ms[0] >= max(QUEUE_MS, (QUEUE_TIMES - 1) * self.base_rtt_ms)
+        return self.queue_ms is not None and self.queue_ms[0] >= QUEUE_MS and self.is_mostly_queue
+
+    @property
+    def is_mostly_queue(self) -> bool:
+        """Whether the median RTT is so many times the base RTT that what it has more is no jitter."""
+        rtt_ms = self.rtt_ms
+        return rtt_ms is not None and rtt_ms >= QUEUE_TIMES * (self.base_rtt_ms or 0.0)

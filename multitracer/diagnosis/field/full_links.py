@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from multitracer.diagnosis.field.carried import carried_least_s
-from multitracer.diagnosis.field.facts import QUEUE_TIMES, Flow
+from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
 from multitracer.diagnosis.field.receivers import window_fills_link
@@ -208,9 +208,9 @@ def _queue(group: Group, *, named: bool = False) -> str:
     usual = _usual(alike)
     if usual.queue_ms is None or usual.queue_ms[1] < 1.0:
         return ""
-    # Jitter, delayed ACKs and what a full packet itself takes are a part of what is short beside the path.
-    short = usual.queue_ms[0] < (QUEUE_TIMES - 1) * (usual.base_rtt_ms or 0.0)
-    what = STANDING if named and usual.has_queue else "queue and jitter" if short else "the queue"
+    # Jitter and delayed ACKs are a part of what is short beside the path.
+    what = "the queue" if usual.is_mostly_queue else "queue and jitter"
+    what = STANDING if named and usual.has_queue else what
     return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
 
 

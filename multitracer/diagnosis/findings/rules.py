@@ -273,8 +273,8 @@ RULES = {
         f"{QUEUE_MS:g} ms and more (median) and made the RTT {QUEUE_TIMES:g} times the base RTT; with a log "
         "of the link: the same delay, twice the BDP in flight, and no advertised window that left the link "
         "idle",
-        "RTT less the base RTT, median and 95th percentile (bottleneck of connections[]); with a log of the "
-        "link, bytes in flight against the BDP, and the SYN timers that expired",
+        "RTT less the base RTT of a full segment, median and 95th percentile (bottleneck of connections[]); "
+        "with a log of the link, bytes in flight against the BDP, and the SYN timers that expired",
         f"{_PAPER}, section 5.2",
     ),
     **{

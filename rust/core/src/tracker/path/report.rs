@@ -19,7 +19,7 @@ pub struct Bottleneck {
     pub rate_exact: bool,
     /// Share of the time with data under way in which it was full; `None` without enough ACKs.
     pub full_share: Option<f64>,
-    /// Median and 95th percentile of the round trip over its smallest, nanoseconds.
+    /// Median and 95th percentile of the round trip over the smallest of a full segment, nanoseconds.
     pub standing_queue_ns: Option<(f64, f64)>,
     /// The part of the queues between this point and the receiver that ACKs stood in, in their direction; `None` where no
     /// timestamps of these tell.
@@ -104,6 +104,9 @@ impl PathReport {
     }
 }
 
+/// An IPv4 SYN with the options that hosts send.
+const SYN_BYTES: f64 = 60.0;
+
 /// Share of the time for which a link has to be full, and packets that are in flight behind it at the least while it is.
 const HALF_FULL: f64 = 0.5;
 const IN_FLIGHT: f64 = 2.0;
@@ -119,6 +122,19 @@ fn queues_behind(rtt: &RoundTrip) -> bool {
 }
 
 impl Path {
+    /// The smallest round trip of a `full` segment where that of any packet is `base_ns`: of a SYN, as a rule. What a link needs
+    /// longer to transmit a larger packet is no wait in its queue, and delays are those of packets of one size (RFC 2330
+    /// section 13). It is no more than data took at its soonest; where `base_ns` is but an upper bound (`at_most`), what waited
+    /// is a lower one, and more than that may be no wait.
+    fn full_base_ns(&self, (base_ns, at_most): (i64, bool), rate_bps: Option<f64>, full: i64) -> f64 {
+        let headers = (self.ip_bytes as f64 - self.payload as f64) / f64::from(self.segments.max(1));
+        let bytes = self.segment().min(full as f64) + headers;
+        let longer_ns = rate_bps.map_or(0.0, |rate_bps| (bytes - SYN_BYTES).max(0.0) * 8e9 / rate_bps);
+        let least = self.halves.whole.least().filter(|_| !at_most);
+        let data_ns = least.map_or(f64::INFINITY, |ns| ns as f64);
+        (base_ns as f64 + longer_ns).min(data_ns).max(base_ns as f64)
+    }
+
     /// Whether a link was full of which less is in flight here than its queue holds: that is before this point.
     fn queues_before(&self, link: &Bottleneck, rtt: &RoundTrip) -> bool {
         let packet_bits = 8.0 * self.ip_bytes as f64 / f64::from(self.segments.max(1));
@@ -240,12 +256,9 @@ fn bottleneck(
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let rate_bps = rate.map(|rate| rate.min(most).max(least_rate) * 8.0 * packets);
-    // Where few round trips but that of the handshake were seen, the least may be that of a SYN: a full segment takes as much
-    // longer as the link needs for it. What is said to be waited at least is less by that.
-    let segment_bits = path.ip_bytes as f64 / f64::from(path.segments.max(1)) * 8.0;
-    let transmitted_ns =
-        rate_bps.filter(|_| rtt.base_at_most).map_or(0.0, |rate_bps| segment_bits * 1e9 / rate_bps);
-    let over = |ns: f64| (ns - base_ns.unwrap_or(0) as f64 - transmitted_ns).max(0.0);
+    let full_base_ns =
+        base_ns.map(|base_ns| path.full_base_ns((base_ns, rtt.base_at_most), rate_bps, full_segment(sender)));
+    let over = |ns: f64| (ns - full_base_ns.unwrap_or(0.0)).max(0.0);
     let by_rate = !paced && rate.is_some() && (constant.is_some() || (link.is_some() && path.link.is_none()));
     let by_trains = constant.filter(|_| path.link.is_none());
     Bottleneck {

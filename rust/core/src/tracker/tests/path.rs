@@ -543,6 +543,21 @@ fn a_queue_of_at_least_so_much_is_no_longer_than_segments_wait() {
     }
 }
 
+/// Next to the sender, the smallest round trip is that of the SYN: what the link needs for a segment is no wait in its queue.
+#[test]
+fn a_queue_is_no_longer_than_what_waits_in_it() {
+    let mut transfer = Transfer { rate_bps: 1_000_000, ..Transfer::over(0, 40) };
+    transfer.rwnd = 20 * SIZE;
+    let report = PathReport::of(&transfer.run(), 0);
+    assert!(!report.round_trip.expect("ACKs").base_at_most);
+    let found = report.bottleneck.expect("it is full");
+    let (median_ns, p95_ns) = found.standing_queue_ns.expect("it is measured");
+    let segment_ns = (SIZE + HEADERS) as f64 * 8e9 / 1e6;
+    let waited_ns = 19.0 * segment_ns - 40e6;
+    assert!((waited_ns - 4e6..waited_ns + 1e6).contains(&median_ns), "{median_ns} {waited_ns}");
+    assert!(p95_ns < waited_ns + 3e6, "{p95_ns} {waited_ns}");
+}
+
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.
 #[test]
 fn a_handshake_and_pauses_do_not_show_the_least() {

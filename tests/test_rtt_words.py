@@ -64,7 +64,7 @@ def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     )
     (said, *_) = sentences([queued])
     assert "to a base RTT of 8.3 ms" in said.text
-    queued["rtt"] = one["rtt"]
+    queued["rtt"] = one["rtt"] | {"median_ms": 29.8, "p95_ms": 39.8}
     (said, *_) = sentences([queued])
     assert "added at least 20 ms (median" in said.text
     assert "to a base RTT of at most 8.3 ms" in said.text
@@ -93,6 +93,19 @@ def test_a_queue_in_front_of_the_capture_is_in_no_rtt() -> None:
     assert words.rtt(one).endswith("(298 samples; without the wait in the sender's own queue)")
 
 
+def test_a_queue_is_one_by_the_rtt_that_it_makes() -> None:
+    """A packet takes 4 ms at 3 Mbit/s; an RTT of 65.4 ms is three times the base RTT, one of 60 is not."""
+    for median_ms, what in ((66.5, "queueing delay"), (60.0, "queue and jitter")):
+        queue = (median_ms - 25.6, median_ms + 10.0)
+        one = entry(
+            bandwidth=0.99, rate=3e6, full=1.0, queue=queue, base=21.8, evidence=["queue"], point="snd"
+        )
+        one["rtt"] = _measured("snd", 0.01)["rtt"] | {"base_ms": 21.8, "median_ms": median_ms, "p95_ms": 90.0}
+        assert f"{what} median" in words.bottleneck(one)
+        (said, *_) = sentences([one])
+        assert ("standing queue" in said.text) is (what == "queueing delay")
+
+
 def test_next_to_the_sender_it_is_the_whole() -> None:
     one = _measured("snd", 0.01)
     assert words.rtt(one) == "min 2.5 ms, mean 2.9 ms, max 3.3 ms (298 samples)"
@@ -117,7 +130,8 @@ def test_what_jitter_adds_is_no_queue_of_a_full_link(
     one = entry(bandwidth=0.99, rate=7.9e6, full=full, queue=queue, base=20.5, evidence=evidence, point="snd")
     assert (shown_queue(one) is not None) is shown
     assert any("queue and jitter added" in found.text for found in sentences([one])) is shown
-    assert ("queueing delay" in words.bottleneck(one)) is shown
+    assert ("queue and jitter median" in words.bottleneck(one)) is shown
+    assert "queueing delay" not in words.bottleneck(one)
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,9 @@ def bottleneck(connection: Object) -> str:
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
         when = outside_recovery(connection)
-        parts.append(f"queueing delay median {median}{tail}{f' ({when})' if when else ''}")
+        # Of what is short beside the path, some is jitter, and delayed ACKs.
+        what = "queueing delay" if facts.is_mostly_queue else "queue and jitter"
+        parts.append(f"{what} median {median}{tail}{f' ({when})' if when else ''}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")
     return "; ".join(parts)

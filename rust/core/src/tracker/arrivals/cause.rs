@@ -180,13 +180,24 @@ impl Sender {
     /// How long ago the ACK had reached the sender that this echoes, when it sent this: ACKs may have passed here since, and what
     /// it sent may have waited on its way. By the clocks of both ends; `None` while they are not known.
     fn unheard_by_clock(&self, segment: &Segment, peer: &Sender) -> Option<i64> {
-        let (_, ts_ecr) = segment.options.timestamps?;
         let late_ns = self.late_by_clock(segment)?;
+        let (near_ns, _) = self.path.as_ref()?.near_ns()?;
+        Some(segment.t_ns - late_ns - self.echoed_ns(segment, peer)? - near_ns)
+    }
+
+    /// When the ACK passed here that a segment echoes, by the clock of the receiver.
+    fn echoed_ns(&self, segment: &Segment, peer: &Sender) -> Option<i64> {
+        let (_, ts_ecr) = segment.options.timestamps?;
         let (last, last_ns) = peer.ts_last?;
         let since = i64::from(last.wrapping_sub(ts_ecr) as i32);
-        let acked_ns = last_ns - since.checked_mul(peer.tick_ns()?)?;
-        let (near_ns, _) = self.path.as_ref()?.near_ns()?;
-        Some(segment.t_ns - late_ns - acked_ns - near_ns)
+        Some(last_ns - since.checked_mul(peer.tick_ns()?)?)
+    }
+
+    /// How long the sender had been asked for what it sends, since the request passed here: until the ACK that it echoes, and
+    /// since it heard that.
+    fn waited_by_echo(&self, segment: &Segment, since_ns: i64, peer: &Sender) -> Option<i64> {
+        let unheard_ns = self.unheard_by_clock(segment, peer)?;
+        Some((self.echoed_ns(segment, peer)? - since_ns).max(0) + unheard_ns.max(0))
     }
 
     /// How long a segment waited before this point by its sender's clock; `None` while that is not known.
@@ -258,14 +269,17 @@ impl Sender {
         };
         let answer_ns = asked_ns.map(|asked_ns| segment.t_ns.saturating_sub(asked_ns));
         let late = answer_ns.is_some_and(|answer_ns| answer_ns - least_ns >= TIMER_NS);
-        let waited_ns =
-            asked_ns.filter(|_| late).and_then(|asked_ns| self.waited_by_clock(segment, asked_ns));
+        let waited_ns = asked_ns.filter(|_| late).and_then(|asked_ns| {
+            let by_echo_ns = self.waited_by_echo(segment, asked_ns, peer);
+            let by_clock_ns = self.waited_by_clock(segment, asked_ns)? - now_ns;
+            Some(by_clock_ns.min(by_echo_ns.unwrap_or(i64::MAX)))
+        });
         Asking {
             made,
             overdue,
             goes_back: seq > self.snd_una || never,
             answer_ns,
-            ignored: waited_ns.is_some_and(|waited_ns| waited_ns - now_ns >= TIMER_NS),
+            ignored: waited_ns.is_some_and(|waited_ns| waited_ns >= TIMER_NS),
             doubtful: late && ts_ecr.is_none(),
         }
     }

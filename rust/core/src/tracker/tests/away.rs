@@ -248,3 +248,40 @@ fn a_pause_with_numbers_left_out_is_the_wait_for_a_timer() {
         assert_eq!(limits.silent_ns >= 0.9 * (pause_ms * MS) as f64, timed, "{pause_ms} {limits:?}");
     }
 }
+
+/// A fast retransmission that waits behind all that was sent before it, in a queue of longer than any timer: it echoes the third
+/// duplicate ACK, so that its sender was asked for it right before it sent it.
+#[test]
+fn a_fast_retransmission_behind_a_long_queue_was_asked_for_just_before() {
+    let mut talk = Talk::new(7);
+    talk.timestamps = true;
+    talk.handshake_from(false, 0);
+    let stamped = |talk: &mut Talk, t_ms: i64, place: i64, sent_ms: i64, echo_ms: i64| {
+        let mut data = talk.blank(t_ms, true);
+        (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place as u32, talk.isn_b + 1);
+        (data.length, data.options.timestamps) = (1000, Some((sent_ms as u32, echo_ms as u32)));
+        talk.tracker.segment(&data);
+    };
+    // One each millisecond leaves the queue; two are sent for each that was acknowledged, until all is.
+    let (count, lost) = (900, 450);
+    let (mut asked, mut again_ms) = (0, 0);
+    let (mut acked_ms, mut t_ms) = (vec![200, 200], 200);
+    for place in 0..count {
+        let sent_ms = acked_ms[place as usize / 2];
+        t_ms = t_ms.max(sent_ms);
+        if place == lost {
+            acked_ms.push(t_ms);
+            continue;
+        }
+        t_ms += 1;
+        stamped(&mut talk, t_ms, place, sent_ms, sent_ms);
+        let ack = if place > lost { lost } else { place + 1 };
+        talk.ack_echo(t_ms, 1 + 1000 * ack, &[], sent_ms);
+        asked += i64::from(place > lost);
+        again_ms = if asked == 3 { t_ms } else { again_ms };
+        acked_ms.push(t_ms);
+    }
+    assert!(t_ms - again_ms > 300);
+    stamped(&mut talk, t_ms + 1, lost, again_ms, again_ms);
+    assert_eq!(causes(talk), [Cause::Fast]);
+}

@@ -162,7 +162,7 @@ def test_a_bound_that_leaves_all_open_is_none(
     assert tag(contract, known) == "cost 900 ms"
     for said in ([vague], [vague, known]):
         assert definition(contract, said).endswith(
-            "hardly show the link full, so that its rate is not certain."
+            "not seen full for long enough to be sure of its rate."
         ) == (words == "unknown")
     assert definition(contract, [known]).endswith("what followed it.")
     assert is_printed(contract, vague)

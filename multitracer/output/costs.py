@@ -145,7 +145,7 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     words = [said_cost(contract, sentence) for sentence in priced]
     if UNKNOWN in words:
         # What all of them come to is as unknown. A rate that shows in a few runs may be that of a burst.
-        return f"{text}; unknown: the captures hardly show the link full, so that its rate is not certain."
+        return f"{text}; unknown: the link was not seen full for long enough to be sure of its rate."
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]

@@ -15,8 +15,8 @@ use super::{Link, Path, full_segment};
 use crate::tracker::connection::Connection;
 use crate::tracker::sender::Sender;
 
-/// From this part of a time on, what a link cannot have been full of it is the wait for the last ACK.
-const AWAITED: f64 = 0.02;
+/// What a link of a measured rate needs for what it carried is known to this part of it.
+const MARGIN: f64 = 0.005;
 
 /// What a sender waits for between two data segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl Limits {
             self.behind_ns = kept.behind_ns as f64;
         }
         let spent = Spent::of(path, link, (sender, acks), held_ns, kept.as_ref());
-        let Spent { network_ns, rest_ns, late_ns, lost, .. } = spent;
+        let Spent { network_ns, rest_ns, late_ns, last_ns, lost, .. } = spent;
         let (window_ns, before_loss_ns) =
             if lost { (path.gaps.filled_ns(), path.gaps.before_loss_ns()) } else { (0, i64::MAX) };
         let shared = link.map_or(0.0, Link::full_share);
@@ -224,19 +224,20 @@ impl Limits {
         self.window_paced_ns = (paced_ns as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         let window_full_ns = (path.trains.window_queued_ns as f64).min(at(Wait::Window));
-        // Trains do not cover the first round trip, nor the last: no link is full for longer than it needs for all that
-        // was sent.
+        // No link is full for longer than it needs for all that was sent; what was lost before this point may have crossed it.
         let rate = constant.or(link.map(|link| link.bytes_per_s as f64));
-        let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| sent * 1e9 / rate.max(1.0));
+        let before = sender.arrival_counts().upstream as f64 * full_segment(sender) as f64;
+        let crossed = (sent + before) * (1.0 + MARGIN);
+        let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| crossed * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
         // What is more of that, by far, was the wait for a timer where its own queue had refused what the sender sent.
-        let beyond_ns = busy_ns * full - (most_ns - window_full_ns).max(0.0);
+        let needed_ns = (most_ns - window_full_ns).max(0.0);
+        let beyond_ns = busy_ns * full - needed_ns;
         let refused = beyond_ns > OTHERWISE * busy_ns && sender.never_came(acks);
         let waited_ns = if refused { beyond_ns } else { 0.0 };
-        // Nor is it full while only the last ACK is awaited, if that comes long after all had crossed it.
-        let awaited_ns = (beyond_ns - waited_ns).clamp(0.0, rest_ns as f64);
-        let awaited_ns = if awaited_ns > AWAITED * busy_ns { awaited_ns } else { 0.0 };
-        add(Limit::Bandwidth, busy_ns * full - waited_ns - awaited_ns);
+        // Else it had room meanwhile.
+        let full = if refused { full } else { full.min(needed_ns / busy_ns.max(1.0)) };
+        add(Limit::Bandwidth, busy_ns * full - waited_ns);
         add(Limit::LossRecovery, waited_ns);
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
         // A congestion window is ten segments from the first (RFC 6928) until something is lost.
@@ -266,6 +267,8 @@ impl Limits {
         let least = rate.filter(|_| alone).map_or(0.0, |rate| initial as f64 / (rate * base_s).max(1.0));
         let before_ns = before_loss_ns * (1.0 - full_before).min((1.0 - least).max(0.0));
         let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
+        let filled_ns = filled_ns.min((needed_ns - busy_ns * full).max(0.0));
+        let before_ns = before_loss_ns * (1.0 - full_before) - filled_ns;
         add(Limit::Bandwidth, filled_ns);
         self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
         let recovery_ns = at(Wait::Recovery);
@@ -276,7 +279,8 @@ impl Limits {
         let in_recovery = rate.map_or(1.0, |rate| needed_in_recovery(path, copies, rate, recovery_ns));
         let (in_recovery, full_behind) = split(full_behind, in_recovery.min(full_behind), part);
         let left_ns = before_ns + behind_ns * (1.0 - full_behind);
-        let after_ns = (after_data_ns * (1.0 - full_behind) + awaited_ns).min(after_data_ns) + late_ns;
+        let awaited_ns = late_ns + last_ns as f64;
+        let after_ns = after_data_ns * (1.0 - full_behind) + awaited_ns;
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
         let unfilled = mine && !lost && path.never_filled(initial, sent);
         // The application's own clock may have taken a part of the time in which a window had room.
@@ -285,7 +289,7 @@ impl Limits {
             let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
             unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full)
         };
-        let left_until_ns = (left_ns + awaited_ns + late_ns - after_ns).max(0.0);
+        let left_until_ns = (left_ns + awaited_ns - after_ns).max(0.0);
         // Who mostly waits for its application sends what no ACK released when that writes it, and paces nothing.
         let written_ns = match (unfilled, window_free) {
             (true, _) => left_until_ns,
@@ -294,7 +298,7 @@ impl Limits {
         };
         let free_ns = left_ns - written_ns;
         add(Limit::Application, written_ns);
-        add(window_free, free_ns + awaited_ns + late_ns);
+        add(window_free, free_ns + awaited_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);

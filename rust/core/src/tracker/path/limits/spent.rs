@@ -13,8 +13,10 @@ pub(super) struct Spent {
     pub network_ns: i64,
     /// From the last data to its ACK: that is the network's time, too...
     pub rest_ns: i64,
-    /// ...but not what it took longer than nearly every RTT: no link was full then.
+    /// ...but not what it took longer than nearly every RTT: no link was full then...
     pub late_ns: i64,
+    /// ...nor the way of the last data to the receiver, and of its ACK: all that was sent has crossed a link then.
+    pub last_ns: i64,
     /// Whether anything was sent again that may have been lost.
     pub lost: bool,
 }
@@ -31,9 +33,16 @@ impl Spent {
     ) -> Self {
         let rest_ns = path.gaps.rest_ns(sender.totals().last_advance_ns);
         let late_ns = path.halves.longest_ns().map_or(0, |longest_ns| (rest_ns - longest_ns).max(0));
-        let rest_ns = rest_ns - late_ns;
-        let mut spent =
-            Spent { ns: path.gaps.spent_ns, network_ns: 0, rest_ns, late_ns, lost: repaired(sender) };
+        let last_ns = path.halves.far_min_ns().unwrap_or(0).min(rest_ns - late_ns);
+        let rest_ns = rest_ns - late_ns - last_ns;
+        let mut spent = Spent {
+            ns: path.gaps.spent_ns,
+            network_ns: 0,
+            rest_ns,
+            late_ns,
+            last_ns,
+            lost: repaired(sender),
+        };
         spent.give(Wait::Network as usize, Wait::Application, held_ns);
         spent.network_ns = spent.at(Wait::Network);
         for (wait, ns) in kept.map(|kept| kept.made_up_ns).into_iter().flatten().enumerate() {

@@ -17,17 +17,19 @@ pub(super) struct Writes {
     round_end: i64,
     round_most: i64,
     proven: i64,
-    /// Round trips since nothing was left to send, and what the network had taken by then (-1: it is not known).
+    /// Round trips since nothing was left to send, and what the network had taken by then (-1: it is not known), and data that
+    /// was under way while nothing was left.
     rounds: u32,
     spent_ns: i64,
+    drained_ns: i64,
     /// More was in flight since than ever before.
     grew: bool,
 }
 
 impl Fields for Writes {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
-        let Writes { round_end, round_most, proven, rounds, spent_ns, grew } = self;
-        walk_over!(walk: round_end, round_most, proven, rounds, spent_ns, grew);
+        let Writes { round_end, round_most, proven, rounds, spent_ns, drained_ns, grew } = self;
+        walk_over!(walk: round_end, round_most, proven, rounds, spent_ns, drained_ns, grew);
     }
 }
 
@@ -62,13 +64,15 @@ impl Writes {
         self.proven = before.min((before >> halvings).max(restart));
     }
 
-    /// Nothing was left to send at the last pause; `spent_ns` is what the network took so far. What of it the application
-    /// took since the same was so before.
-    pub fn emptied(&mut self, spent_ns: i64) -> i64 {
+    /// Nothing was left to send at the last pause; `spent_ns` is what the network took so far, and `drained_ns` data under way
+    /// in pauses. What of each the application took since the same was so before.
+    pub fn emptied(&mut self, spent_ns: i64, drained_ns: i64) -> (i64, i64) {
         let tells = self.spent_ns >= 0 && !self.grew && self.rounds <= ROUNDS;
-        let took_ns = if tells { spent_ns.saturating_sub(self.spent_ns).max(0) } else { 0 };
-        (self.spent_ns, self.rounds, self.grew) = (spent_ns - took_ns, 0, false);
-        took_ns
+        let took = |ns: i64, before_ns: i64| if tells { ns.saturating_sub(before_ns).max(0) } else { 0 };
+        let (network_ns, drain_ns) = (took(spent_ns, self.spent_ns), took(drained_ns, self.drained_ns));
+        (self.spent_ns, self.drained_ns) = (spent_ns - network_ns, drained_ns - drain_ns);
+        (self.rounds, self.grew) = (0, false);
+        (network_ns, drain_ns)
     }
 }
 
@@ -88,9 +92,9 @@ mod tests {
         let (mut writes, mut high) = (Writes::default(), 0);
         writes.lost(high);
         rounds(&mut writes, &mut high, &[9000, 9000, 9000]);
-        assert_eq!(writes.emptied(1000), 0, "nothing is known of what was before");
+        assert_eq!(writes.emptied(1000, 0), (0, 0), "nothing is known of what was before");
         rounds(&mut writes, &mut high, flights);
-        writes.emptied(1500)
+        writes.emptied(1500, 0).0
     }
 
     #[test]
@@ -109,10 +113,10 @@ mod tests {
         let idle = |idle_ns: i64, flight: i64| {
             let (mut writes, mut high) = (Writes::default(), 0);
             rounds(&mut writes, &mut high, &[9000, 9000]);
-            writes.emptied(1000);
+            writes.emptied(1000, 0);
             writes.idle(idle_ns, 200, 3000);
             rounds(&mut writes, &mut high, &[flight]);
-            writes.emptied(1500)
+            writes.emptied(1500, 0).0
         };
         assert_eq!((idle(100, 9000), idle(300, 9000)), (500, 0));
         assert_eq!((idle(300, 4500), idle(900, 3000), idle(900, 3001)), (500, 500, 0));
@@ -123,15 +127,27 @@ mod tests {
         assert_eq!(after(&[9000; 6]), 0);
     }
 
+    /// What the network took while the window grew stays its time, whatever was under way in later pauses.
+    #[test]
+    fn what_was_under_way_in_pauses_is_no_time_of_the_network() {
+        let (mut writes, mut high) = (Writes::default(), 0);
+        rounds(&mut writes, &mut high, &[3000, 6000, 9000]);
+        assert_eq!(writes.emptied(2000, 0), (0, 0), "it grew");
+        for number in 1..=3 {
+            rounds(&mut writes, &mut high, &[9000]);
+            assert_eq!(writes.emptied(2100, 500), (100, 500), "{number}");
+        }
+    }
+
     #[test]
     fn a_loss_forgets_what_fitted_into_the_window() {
         let (mut writes, mut high) = (Writes::default(), 0);
         writes.lost(high);
         rounds(&mut writes, &mut high, &[9000, 9000]);
-        writes.emptied(1000);
+        writes.emptied(1000, 0);
         writes.lost(high);
-        assert_eq!(writes.emptied(1500), 0);
+        assert_eq!(writes.emptied(1500, 0), (0, 0));
         rounds(&mut writes, &mut high, &[4000]);
-        assert_eq!(writes.emptied(2000), 0, "no round trip has shown yet what the window holds");
+        assert_eq!(writes.emptied(2000, 0), (0, 0), "no round trip has shown yet what the window holds");
     }
 }

@@ -73,11 +73,11 @@ impl Gaps {
             return false;
         }
         let [network, drain] = [Wait::Network, Wait::Drain].map(|wait| self.spent_ns[wait as usize]);
-        let took_ns = self.writes.emptied(network.saturating_add(drain));
+        let (network_ns, drain_ns) = self.writes.emptied(network, drain);
+        let took_ns = network_ns.saturating_add(drain_ns);
         self.parts.emptied(took_ns > 0);
-        let of_network_ns = took_ns.min(network);
-        self.spent_ns[Wait::Network as usize] -= of_network_ns;
-        self.spent_ns[Wait::Drain as usize] -= took_ns - of_network_ns;
+        self.spent_ns[Wait::Network as usize] -= network_ns;
+        self.spent_ns[Wait::Drain as usize] -= drain_ns;
         self.spend(Wait::Application, took_ns);
         took_ns > 0
     }

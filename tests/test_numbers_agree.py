@@ -17,7 +17,7 @@ from support_samples import ROOT, SAMPLES
 import multitracer as mt
 from multitracer.cli import diagnosis, render
 from multitracer.cli.terminal import Console
-from multitracer.diagnosis.field.carried import carried_least_s
+from multitracer.diagnosis.field.carried import carried_s
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.phrases import percent_at_least, percent_at_most
 from multitracer.model.quantities import duration, rate
@@ -226,7 +226,11 @@ def written(entries: list[Object]) -> Iterator[str]:
             yield from NUMBER.findall(f"{percent_at_most(number / sent)} {percent_at_least(number / sent)}")
         # What a link surely carried needs so much of its time.
         if (known := flow(entry)) is not None and known.busy_s > 0:
-            yield from NUMBER.findall(f"{carried_least_s(known) / known.busy_s:.0%}")
+            yield from (
+                part
+                for took_s in carried_s(known)
+                for part in NUMBER.findall(f"{min(took_s / known.busy_s, 1.0):.0%}")
+            )
         if limits:
             shares = {name: limits[name] * limits["seconds"] for name in LIMITS}
             before = limits["congestion_window_before_loss"] * limits["seconds"]

@@ -336,7 +336,8 @@ def test_bursts_long_after_all_was_acknowledged_are_the_pace_of_their_sender(
         t_ms += 40 * at_once
     (one,) = analysed(said, tmp_path)["connections"]
     assert (one["limits"]["congestion_window_paced"] > 0.5) is paced
-    assert paced or one["limits"]["congestion_window"] == 0
+    # But for the way of the last ACK.
+    assert paced or one["limits"]["congestion_window"] < 0.001
 
 
 @pytest.mark.parametrize(("path_ms", "filled"), [(20.0, True), (80.0, False)])

@@ -17,6 +17,7 @@ from multitracer.layers.onepoint import one_point
 from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
+from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
 
@@ -153,6 +154,7 @@ def _describe(
             () if judged is None else judged.needless.get((connection.index, direction), ()),
             seen_from_here,
             sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
+            stamped=bool(data["timestamps"] and acks["timestamps"]),
         ),
         **loss_causes(measurement, connection, source, data, seen_from_here),
         "restarts": _restarts(measurement, connection, source, data, seen_from_here),
@@ -238,17 +240,30 @@ def _standstills(
     seen: Mapping[str, Any],
     *,
     sack: bool,
+    stamped: bool,
 ) -> list[dict[str, Any]] | None:
     """Standstills of the path as one capture shows them; two show them better (`chains`)."""
     if m.summarised or (m.snd is not None and m.rcv is not None):
         return None
+    from multitracer.layers.tcp.standstill.carried_on import carried_on_ns
     from multitracer.layers.tcp.standstill.finding import standstills
+    from multitracer.layers.tcp.standstill.period import Standstill
 
     base_ns = None if base_ms is None else round(base_ms * 1e6)
     observation, whole_ms = seen["observation"], (seen["rtt"] or {}).get("base_ms")
     point = m.sources[source].point if observation is None else observation["point"]
     round_ns = None if whole_ms is None else round(whole_ms * 1e6)
     found = standstills(m, connection, source, base_ns, needless, round_ns=round_ns, point=point, sack=sack)
+    rate = _payload_rate(m, connection, source, seen["bottleneck"], stamped=stamped) if found else None
+
+    def carried_on_s(one: Standstill) -> float | None:
+        # Of what stalls before a capture between the ends, it does not show on which side of it the link is.
+        if rate is None or round_ns is None or (one.before and point != "rcv"):
+            return None
+        stall = one.start_ns, one.end_ns
+        worked_ns = carried_on_ns(m, connection, source, stall, rate, round_ns, before=one.before)
+        return round(worked_ns / 1e9, 6)
+
     return [
         {
             "start": round(m.seconds(one.start_ns), 6),
@@ -257,10 +272,24 @@ def _standstills(
             "upstream": one.before,
             "silence_s": round(one.silence_ns / 1e9, 6),
             "passed": one.passed,
+            "carried_on_s": carried_on_s(one),
             "evidence": one.evidence,
         }
         for one in found
     ]
+
+
+def _payload_rate(
+    m: Timeline, connection: Connection, source: int, link: Mapping[str, Any] | None, *, stamped: bool
+) -> float | None:
+    """Bytes of payload a second of a link that one connection has for itself; None where that is unknown."""
+    if link is None or link["rate_bps"] is None or link["shared_with"] or len(m.connections) > 1:
+        return None
+    from multitracer.layers.tcp.transit import payload_at
+
+    each_bytes = float(payload_at(m, connection, source)["length"].mean())
+    headers_bytes = HEADERS_BYTES if stamped else LEAST_HEADERS_BYTES
+    return float(link["rate_bps"] / 8 * each_bytes / (each_bytes + headers_bytes))
 
 
 def _restarts(

@@ -13,19 +13,23 @@ def needed_s(flow: Flow) -> float:
     return 8.0 * flow.unique_bytes / flow.rate_bps if flow.rate_bps else 0.0
 
 
-def carried_least_s(flow: Flow) -> float:
-    """Seconds that the link took for what it surely carried, with headers.
+def carried_s(flow: Flow) -> tuple[float, float]:
+    """Seconds that the link took for what it surely carried, with headers, and for what it may have carried.
 
-    What was lost away from the capture may have been lost before the link. 0 where no rate of its own is
+    What was lost away from the capture may have been lost before the link, or behind it; what came when the
+    queue was longest, where that explains most of the losses, never crossed it. 0 where no rate of its own is
     known.
     """
     first = flow.sent - flow.retransmissions
     if flow.shared or flow.link_known or flow.rates_bps or not flow.rate_bps or first <= 0:
-        return 0.0
+        return 0.0, 0.0
     lost = flow.upstream or 0 if flow.point == "rcv" else flow.lost or 0
+    queue = flow.queue_at_losses or {}
+    dropped = min(lost, queue.get("at_longest", 0)) if queue.get("dropped") else 0
     headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if flow.timestamps else 0)
     each_bytes = flow.unique_bytes / first + headers_bytes
-    return 8.0 * (flow.sent - lost) * each_bytes / flow.rate_bps
+    least_s, most_s = (8.0 * (flow.sent - none) * each_bytes / flow.rate_bps for none in (lost, dropped))
+    return least_s, most_s
 
 
 def room_s(flow: Flow) -> float:

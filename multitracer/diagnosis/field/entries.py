@@ -49,6 +49,8 @@ def flow(
         return float(limits.get(name) or 0.0) * (seconds or 0.0)
 
     paced_s = part_s("congestion_window_paced")
+    # Behind the last data nothing was left to pace.
+    window_s = part_s("congestion_window") - part_s("congestion_window_after_data")
     stalls = entry.get("standstills") or ()
     return Flow(
         index=entry["index"],
@@ -123,9 +125,10 @@ def flow(
         after_data_s=part_s("congestion_window_after_data"),
         window_in_recovery_s=part_s("receiver_window_in_recovery"),
         window_paced_s=part_s("receiver_window_paced"),
-        paced_s=paced_s if paced_s >= MOSTLY_PACED * part_s("congestion_window") else 0.0,
+        paced_s=paced_s if paced_s >= MOSTLY_PACED * window_s else 0.0,
         acks_lost=losses.get("acks"),
         stalls_s=tuple(one["length_s"] for one in stalls),
+        carried_on_s=sum(one.get("carried_on_s") or 0.0 for one in stalls),
         stalled_before=all(one["upstream"] for one in stalls),
         stalled_by_order=any(one.get("evidence") == "order" for one in stalls),
         silences_s=tuple(one["silence_s"] for one in stalls),

@@ -149,8 +149,8 @@ class Flow:
     kernel_refused : int or None
         Retransmissions that the sender's own queue refused, by the kernel's counter.
     closures : tuple of int, float and float, or None
-        How often the receiver closed its window (one zero window after the other is one closure), and for how
-        many seconds at most and in all; None where the ACKs were not kept.
+        How often the receiver closed its window, and for how many seconds at most and in all; None where the
+        ACKs were not kept.
     syn_timeouts : int
         Expiries of the timer of a SYN: it, or each SYN+ACK that answered it until then, was lost.
     syns_again : int
@@ -170,8 +170,7 @@ class Flow:
     acks : int
         Segments that came back.
     restarts, idle_times : int
-        After how many idle times the sender began again with a small congestion window, of how many that
-        show it.
+        Idle times after which the sender began again with a small congestion window, of those that show it.
     restart_bytes : int
         What it sent at once then.
     window_scaling : str or None
@@ -193,6 +192,8 @@ class Flow:
         How long each standstill of its path lasted, in order, and at most.
     stalls_passed : int
         Packets that came in the middle of them, all the same.
+    carried_on_s : float
+        Of all that, what its link went on for.
     stalled_before : bool
         Whether all of them were in front of the capture.
     stalled_by_order : bool
@@ -299,6 +300,7 @@ class Flow:
     link_hidden: bool = False
     silent_s: float = 0.0
     stalls_s: tuple[float, ...] = ()
+    carried_on_s: float = 0.0
     stalled_before: bool = False
     stalled_by_order: bool = False
     silences_s: tuple[float, ...] = ()
@@ -341,8 +343,9 @@ class Flow:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds of its time in which its path stood still."""
-        return min(sum(self.stalls_s), sum(self.limits_s.get(name, 0.0) for name in IN_A_STANDSTILL))
+        """Seconds of its time in which its path stood still, and its link carried nothing either."""
+        most_s = sum(self.limits_s.get(name, 0.0) for name in IN_A_STANDSTILL)
+        return min(max(sum(self.stalls_s) - self.carried_on_s, 0.0), most_s)
 
     @property
     def data_retransmissions(self) -> int:

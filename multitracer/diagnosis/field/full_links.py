@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from multitracer.diagnosis.field.carried import carried_least_s
+from multitracer.diagnosis.field.carried import carried_s
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
@@ -102,18 +102,25 @@ def fullness(group: Group) -> str:
 def _share(flow: Flow, full: float) -> str:
     """``94%``, or ``88% to 94%``: what was dropped in front of the link never took its time.
 
-    A rate that leaves far more room than that is none that the link had all the time.
+    A rate that leaves far more room than that is none that the link had all the time; one that leaves far
+    less is that of bursts, and what they carried is beside the time in which a queue stood. The other
+    bound is what it needed for all that may have crossed it.
     """
-    carried = carried_least_s(flow) / flow.busy_s if flow.busy_s > 0 else 0.0
-    if ONE_RATE * full <= carried < full - APART:
-        return f"{percent(carried)} to {percent(full)}"
-    return f"{_least(full, (flow,))}{percent(full)}"
+    least, most = (min(took_s / flow.busy_s, 1.0) if flow.busy_s > 0 else 0.0 for took_s in carried_s(flow))
+    if not ONE_RATE * full <= least <= full / ONE_RATE:
+        return f"{_least(full, (flow,))}{percent(full)}"
+    low, high = min(least, full), full
+    away_s = sum(flow.limits_s.get(name, 0.0) for name in ("application", "unknown"))
+    if away_s < NOTED * flow.busy_s:
+        # For longer than it needed for all that it may have carried, no link is full.
+        high = max(most, low) if flow.rate_exact else max(most, full)
+    return f"{percent(low)} to {percent(high)}" if high - low > APART else percent(min(full, high))
 
 
 ONE_RATE = 0.8
 """What a link of one rate carried takes at least this part of the time for which it was full."""
 
-APART = 0.02
+APART = 0.01
 """Shares of time that differ by no more are one."""
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from multitracer.diagnosis.field.carried import room_s
 from multitracer.diagnosis.field.facts import FILLED, IN_A_STANDSTILL, NAGLE, OPENING, Flow
 from multitracer.model.idle import LAST_ACK_NAME
+from multitracer.model.packet_size import LEAST_HEADERS_BYTES
 
 MOSTLY_STALLED = 0.5
 """A congestion window that was small for this part of a stall on was what the sender seemed to wait for."""
+
+UNKNOWING = ("unknown", "loss_recovery", "congestion_window")
+"""What a sender seems to wait for while no ACK says that the link goes on."""
+
+WAITED_FOR = 2
+"""A segment that waits for so many others met a queue; for fewer, these came with it, or it is jitter."""
 
 
 def waits_s(flow: Flow) -> dict[str, float]:
@@ -46,17 +53,37 @@ def waits_s(flow: Flow) -> dict[str, float]:
     if longer_s >= MOSTLY_STALLED * left_s > 0.0:
         spent["congestion_window"] -= longer_s
         left_s -= longer_s
+    # A link that went on meanwhile was what took that time, whatever its sender could make of it.
+    went_on_s = min(flow.carried_on_s, sum(flow.stalls_s))
+    for name in UNKNOWING:
+        # Before the first loss it was the window that left the link idle.
+        before_s = flow.before_loss_s if name == "congestion_window" else 0.0
+        taken_s = min(max(spent[name] - before_s, 0.0), went_on_s)
+        spent[name] -= taken_s
+        spent["bandwidth"] += taken_s
+        went_on_s -= taken_s
     for name in IN_A_STANDSTILL:
         taken_s = min(spent[name], left_s)
         spent[name] -= taken_s
         left_s -= taken_s
     spent["congestion_window"] += spent.pop(OPENING)
-    # What a link of a known rate needed leaves no more time to a window that did not fill it.
-    if flow.rate_exact:
+    # What a link of a known rate needed leaves no more time to a window that did not fill it. Without a queue
+    # it was that window which left the link idle in each round trip.
+    if flow.rate_exact and _queued(flow):
         full_s = max(spent["congestion_window"] - room_s(flow), 0.0)
         spent["congestion_window"] -= full_s
         spent["bandwidth"] += full_s
     return spent
+
+
+def _queued(flow: Flow) -> bool:
+    """Whether most segments waited for others, or the link had hardly any time without them."""
+    if flow.rate_bps is None or room_s(flow) <= (1.0 - FILLED) * (flow.seconds or 0.0):
+        return True
+    if flow.queue_ms is None:
+        return False
+    packet_bytes = flow.unique_bytes / max(flow.sent - flow.retransmissions, 1) + LEAST_HEADERS_BYTES
+    return flow.queue_ms[0] >= WAITED_FOR * 8e3 * packet_bytes / flow.rate_bps
 
 
 def recovery_s(flow: Flow) -> float:

@@ -156,7 +156,7 @@ def from_captures(
         elif one.kind == "standstill" and not one.chains:
             # While a path stalls behind it, a link goes on with what waits for it.
             idle_s, most_s = (min(s, one.cost_s) for s in idle.get(_STALLED, (one.cost_s, one.cost_s)))
-            idle_s = max(min(idle_s, one.cost_s - _carried_on_s(m, path)), 0.0)
+            idle_s = max(min(idle_s, one.cost_s), 0.0)
             open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
             claims.append(Claim(idle_s, open_s=open_s + most_s - idle_s))
         elif one.chains and one.kind not in OF_LOSS:
@@ -203,21 +203,6 @@ def _together_s(loss: Loss, uncapped: Sequence[Cost], priced: Sequence[Cost]) ->
 def _within(cost: Cost, most_s: float) -> Cost:
     """No more than all connections took that it is about: others ended no sooner without its cause."""
     return Cost(min(cost.s, most_s), min(cost.low_s, most_s), min(cost.high_s, most_s))
-
-
-def _carried_on_s(m: Timeline, path: Offered) -> float:
-    """For how long the link of the only transfer went on while its path stalled; 0 if that does not show.
-
-    Of what stalls before a capture between the ends, it does not show on which side of it the link is.
-    """
-    if len(path.entries) != 1 or not path.rate_bps:
-        return 0.0
-    from multitracer.diagnosis.field.idle import went_on
-
-    (entry,) = path.entries
-    behind = (entry.get("observation") or {}).get("point") == "rcv"
-    stalls = went_on(m, entry, path.rate_bps / 8 * path.payload_share, behind=behind)
-    return sum(worked_ns for _, _, worked_ns in stalls) / 1e9
 
 
 def _unsaid(path: Offered, said: Set[str]) -> list[Claim]:

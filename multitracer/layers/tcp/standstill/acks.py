@@ -79,6 +79,9 @@ def late_acks(
             # Its host closed the connection: what it acknowledges may have arrived long before.
             continue
         silent_ns, end_ns = int(ack_ns[at]), int(ack_ns[at + 1])
+        if answered.withheld(at, usual_ns):
+            # Of what came while its receiver waited for more, no ACK would have been late.
+            silent_ns = int(ack_ns[at - 1]) + usual_ns
         if not sack and answered.duplicates(at + 1) and end_ns - silent_ns <= _LOST_AT_ONCE * usual_ns:
             continue
         due = answered.due_ns(at)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multitracer.layers.tcp.flow_batch import Times
+from multitracer.layers.tcp.standstill.period import FACTOR
 from multitracer.model.arrays.unique import among
 from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
@@ -25,6 +26,8 @@ _MANY = 4
 """An ACK of so many segments and more is one of several that were due, or of all that came at once."""
 _COUNTS = 0.5
 """Identifications of ACKs count if so many steps behind a silence are of one."""
+_WITHHELD_NS = 20_000_000
+"""An ACK is withheld for longer (RFC 5681, section 4.2; stacks in use: 25 ms to 200 ms)."""
 _COPY = ("record", "t_ns", "seq")
 NO_ANSWER = 0x03
 """FIN and SYN: what has one was not sent to answer data."""
@@ -94,6 +97,12 @@ class Answered:
         Those that were lost in a burst before that leave as long a silence as a stall.
         """
         return bool(self._bare[at]) and int(self._ack[at]) <= int(self.acked[at - 1])
+
+    def withheld(self, at: int, usual_ns: int) -> bool:
+        """Whether the receiver withheld an ACK, as it had got one segment alone since the one before."""
+        if not at or not 0 < int(self._ack[at]) - int(self.acked[at - 1]) <= self._unit:
+            return False
+        return int(self._ack_ns[at] - self._ack_ns[at - 1]) > max(_WITHHELD_NS, FACTOR * usual_ns)
 
     def due_ns(self, at: int) -> int | None:
         """When the ACK behind number `at` was due; None if it answers nothing that was in flight.

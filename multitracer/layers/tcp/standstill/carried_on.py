@@ -50,10 +50,11 @@ def carried_on_ns(
         reached = np.maximum(rows["ack"], rows["sack_high"])
     t_ns, reached = rows["t_ns"], np.maximum.accumulate(reached)
     until_ns = end_ns + min(end_ns - start_ns, _ROUNDS * round_ns)
-    first, last = t_ns.searchsorted([start_ns + 1, until_ns]).tolist()
-    if not first or first == last or rate <= 0:
+    known, first, last = t_ns.searchsorted([start_ns + 1, end_ns, until_ns]).tolist()
+    if not known or first == last or rate <= 0:
         return 0
-    idle_ns = t_ns[first:last] - start_ns - (reached[first:last] - reached[first - 1]) / rate * 1e9
+    # A few packets may pass in the middle of a stall, and show nothing of what follows them.
+    idle_ns = t_ns[first:last] - start_ns - (reached[first:last] - reached[known - 1]) / rate * 1e9
     # Up to the last of what comes at once it seems less; what follows shows how long it was.
     behind_ns = float(idle_ns[int(idle_ns.argmin()) :].max())
     return min(max(round(end_ns - start_ns - behind_ns), 0), end_ns - start_ns)

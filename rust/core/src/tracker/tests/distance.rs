@@ -636,7 +636,7 @@ fn an_ack_above_all_that_passed_shows_what_was_lost() {
     for (left_out, again, lost) in [(3, 1, 3), (0, 0, 0)] {
         let mut talk = Talk::new(7);
         talk.handshake(true);
-        let mut send = |talk: &mut Talk, t_ms: i64, place: u32, length: u32, ip_id: u16| {
+        let send = |talk: &mut Talk, t_ms: i64, place: u32, length: u32, ip_id: u16| {
             let mut data = talk.blank(t_ms, true);
             (data.seq, data.ack) = (talk.isn_a + 1 + 1000 * place, talk.isn_b + 1);
             (data.length, data.ip_id, data.ttl) = (length, ip_id, 64);

@@ -554,8 +554,9 @@ fn a_queue_is_no_longer_than_what_waits_in_it() {
     let (median_ns, p95_ns) = found.standing_queue_ns.expect("it is measured");
     let segment_ns = (SIZE + HEADERS) as f64 * 8e9 / 1e6;
     let waited_ns = 19.0 * segment_ns - 40e6;
-    assert!((waited_ns - 4e6..waited_ns + 1e6).contains(&median_ns), "{median_ns} {waited_ns}");
-    assert!(p95_ns < waited_ns + 3e6, "{p95_ns} {waited_ns}");
+    // RTTs are counted in buckets of 2%.
+    assert!((waited_ns - 4e6..1.02 * waited_ns).contains(&median_ns), "{median_ns} {waited_ns}");
+    assert!(p95_ns < 1.04 * waited_ns, "{p95_ns} {waited_ns}");
 }
 
 /// Of a half that nothing measured but the handshake, and data that waited for its application, an upper bound is known.

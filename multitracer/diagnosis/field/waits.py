@@ -78,7 +78,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
 
 def _queued(flow: Flow) -> bool:
     """Whether most segments waited for others, or the link had hardly any time without them."""
-    if flow.rate_bps is None or room_s(flow) <= (1.0 - FILLED) * (flow.seconds or 0.0):
+    if not flow.rate_bps or room_s(flow) <= (1.0 - FILLED) * (flow.seconds or 0.0):
         return True
     if flow.queue_ms is None:
         return False

@@ -128,9 +128,9 @@ impl Sender {
 
     /// In a recovery with SACK nothing came for a smoothed RTT, in which all would have been sent again that SACK shows
     /// lost, and the timer has run since the first segment was sent last: after a wait for reordering Linux counts it from
-    /// there (`tcp_rearm_rto`).
+    /// there (`tcp_rearm_rto`). Slow start, which a sender may pace, has all to send again that it has not yet.
     fn overdue_in_recovery(&self, t_ns: i64, rto_ns: i64, before: Option<&Sent>) -> bool {
-        self.state != State::Open
+        (self.state == State::Recovery || self.state == State::Loss && self.was_sent_again(before))
             && self.sack_permitted
             && self.last_in_ns.is_none_or(|last| t_ns - last > self.rto.srtt_us() * 1000 + REACTION_NS)
             && before.is_some_and(|run| t_ns - run.last_ns >= rto_ns / 20 * 19)

@@ -381,3 +381,31 @@ fn a_part_of_a_super_segment_that_was_acknowledged_before_measures_nothing() {
     let (connections, _) = talk.done();
     assert!(connections[0].senders[0].rto.srtt_us() < 110_000);
 }
+
+/// After a timeout, a sender that paces slow start (BBR) sends the next segment again long after the last ACK: no timer does.
+#[test]
+fn slow_start_that_is_paced_is_no_timeout() {
+    let mut talk = Talk::new(7);
+    talk.timestamps = true;
+    talk.handshake_from(true, 0);
+    // RTTs of a millisecond: the smoothed one is short.
+    for place in 0..20 {
+        talk.data(200 + 10 * place, 1 + 1000 * place, 1000);
+        talk.ack_echo(201 + 10 * place, 1001 + 1000 * place, &[], 200 + 10 * place);
+    }
+    for place in 20..30 {
+        talk.data(400, 1 + 1000 * place, 1000);
+    }
+    talk.data(640, 20_001, 1000);
+    talk.ack_echo(641, 21_001, &[], 640);
+    for (t_ms, seq) in [(642, 21_001), (642, 22_001)] {
+        talk.data(t_ms, seq, 1000);
+    }
+    talk.ack_echo(643, 23_001, &[], 642);
+    for (t_ms, seq) in [(700, 23_001), (700, 24_001)] {
+        talk.data(t_ms, seq, 1000);
+    }
+    let (connections, _) = talk.done();
+    let slow = Cause::SlowStart;
+    assert_eq!(causes_of(&connections[0]), [Cause::Timeout, slow, slow, slow, slow]);
+}

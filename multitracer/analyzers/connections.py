@@ -283,7 +283,7 @@ def _payload_rate(
     m: Timeline, connection: Connection, source: int, link: Mapping[str, Any] | None, *, stamped: bool
 ) -> float | None:
     """Bytes of payload a second of a link that one connection has for itself; None where that is unknown."""
-    if link is None or link["rate_bps"] is None or link["shared_with"] or len(m.connections) > 1:
+    if link is None or not link["rate_bps"] or link["shared_with"] or len(m.connections) > 1:
         return None
     from multitracer.layers.tcp.transit import payload_at
 

@@ -231,12 +231,12 @@ impl Limits {
         let most_ns = rate.filter(|_| alone).map_or(f64::INFINITY, |rate| crossed * 1e9 / rate.max(1.0));
         let full_ns = (busy_ns * full + window_full_ns).min(most_ns);
         // What is more of that, by far, was the wait for a timer where its own queue had refused what the sender sent.
-        let needed_ns = (most_ns - window_full_ns).max(0.0);
-        let beyond_ns = busy_ns * full - needed_ns;
+        let beside_window_ns = (most_ns - window_full_ns).max(0.0);
+        let beyond_ns = busy_ns * full - beside_window_ns;
         let refused = beyond_ns > OTHERWISE * busy_ns && sender.never_came(acks);
         let waited_ns = if refused { beyond_ns } else { 0.0 };
         // Else it had room meanwhile.
-        let full = if refused { full } else { full.min(needed_ns / busy_ns.max(1.0)) };
+        let full = if refused { full } else { full.min(beside_window_ns / busy_ns.max(1.0)) };
         add(Limit::Bandwidth, busy_ns * full - waited_ns);
         add(Limit::LossRecovery, waited_ns);
         self.full_ns = (path.trains.all_ns > 0 && !self.paced).then_some(full_ns);
@@ -265,10 +265,10 @@ impl Limits {
         // Until something is lost, a congestion window fills at least so much of a link.
         let base_s = path.halves.base_ns() as f64 / 1e9;
         let least = rate.filter(|_| alone).map_or(0.0, |rate| initial as f64 / (rate * base_s).max(1.0));
-        let before_ns = before_loss_ns * (1.0 - full_before).min((1.0 - least).max(0.0));
-        let filled_ns = before_loss_ns * (1.0 - full_before) - before_ns;
-        let filled_ns = filled_ns.min((needed_ns - busy_ns * full).max(0.0));
-        let before_ns = before_loss_ns * (1.0 - full_before) - filled_ns;
+        let room_ns = before_loss_ns * (1.0 - full_before);
+        let most_filled_ns = (beside_window_ns - busy_ns * full).max(0.0);
+        let filled_ns = (room_ns - before_loss_ns * (1.0 - least).max(0.0)).clamp(0.0, most_filled_ns);
+        let before_ns = room_ns - filled_ns;
         add(Limit::Bandwidth, filled_ns);
         self.full_ns = self.full_ns.map(|full_ns| (full_ns + filled_ns).min(most_ns).max(full_ns));
         let recovery_ns = at(Wait::Recovery);

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support_samples import PATIENCE_S, SAMPLES
 
-from multitracer.cli.limited import judged
+from multitracer.cli.limited import Taken, gets_nothing, judged
 from multitracer.cli.main import _is_no_memory
 from multitracer.cli.visible import visible
 from multitracer.output.cells import neutral, original
@@ -279,6 +279,44 @@ LINE = b"multitracer: error: out of memory\n"
 def test_one_line_of_whatever_a_library_does(status: int, messages: bytes, told: tuple[int, bytes]) -> None:
     words = ("memory allocation", "bad_alloc")
     assert judged(status, messages, 6, words, LINE.decode().rstrip()) == told
+
+
+def test_what_tries_for_ever_is_ended() -> None:
+    """Python before 3.14 may unwind for ever where nothing is left (gh-132508): its parent ends that."""
+    code = (
+        "import mmap, resource, sys\n"
+        "from multitracer.cli import limited\n"
+        "limited.LOOK_S = 0.05\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))\n"
+        "ended = limited.watched(['analyze'], 6, (), 'no memory')\n"
+        "if ended is not None:\n"
+        "    sys.exit(str(ended))\n"
+        "held, ask = [], 64 << 20\n"
+        "while True:\n"
+        "    try:\n"
+        "        held.append(mmap.mmap(-1, ask))\n"
+        "    except (OSError, MemoryError):\n"
+        "        ask = max(ask >> 1, 32 << 10)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=False)
+    assert done.stderr == b"(6, b'no memory\\n')\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "limits_bytes", "hopeless"),
+    [
+        (Taken(1000 << 10, 9, 9, 8), (1000 << 10, None), True),
+        (Taken(1000 << 10, 9, 9, 8), (None, None), False),
+        (Taken(1000 << 10, 9, 9, 8), (None, 100 << 10), True),  # data, by another limit
+        (Taken(1000 << 10, 9, 9, 7), (1000 << 10, None), False),  # it waits
+        (Taken(1000 << 10, 10, 9, 8), (1000 << 10, None), False),  # it fills what it has
+        (Taken(1000 << 10, 9, 9, 8), (2000 << 10, None), False),  # it may take more
+    ],
+)
+def test_when_a_process_gets_nothing(
+    now: Taken, limits_bytes: tuple[int | None, int | None], hopeless: bool
+) -> None:
+    assert gets_nothing(Taken(1000 << 10, 9, 9, 7), now, limits_bytes) == hopeless
 
 
 def test_a_font_that_finds_no_memory() -> None:

@@ -1,7 +1,9 @@
 """Where the system limits a process's memory (``ulimit -v``, ``-d``), a second process watches the work.
 
-A library that cannot allocate may raise anything, print pages, end the process or crash it. So the work is
-done in a child whose messages are held back; its parent, which needs no memory, says one line in their place.
+A library that cannot allocate may raise anything, print pages, end the process or crash it; and Python before
+3.14 may try for ever, where it finds no room for the number of an instruction while it looks for who handles
+the exception (gh-132508). So the work is done in a child whose messages are held back; its parent, which
+needs no memory, ends it when it no longer gets on, and says one line in the place of what was said.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 LONG = frozenset({"record", "doctor", "lab", "--follow", "--serve"})
 """What goes on for long and tells of itself meanwhile: it is not watched."""
@@ -19,14 +22,25 @@ LONG_ON_A_TERMINAL = LONG | {"batch"}
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP)
 _OURS = b"multitracer: error: "
+LOOK_S = 1.0
+_LOOKS = 5
+"""So many looks in a row at a child that takes all it may, works, and gets nothing: it is ended."""
+_FULL_BYTES = 128 << 10
+"""So little is left of what it may take: less than a library asks for at once."""
 
 
 def is_limited() -> bool:
     """Whether this process may take less memory, or less space of addresses, than there is."""
+    return any(limit is not None for limit in _limits_bytes())
+
+
+def _limits_bytes() -> tuple[int | None, int | None]:
+    """What this process may take of addresses and of data, or None."""
     import resource
 
     limits = (resource.getrlimit(which)[0] for which in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
-    return any(limit != resource.RLIM_INFINITY for limit in limits)
+    addresses, data = (None if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    return addresses, data
 
 
 def watched(
@@ -95,14 +109,58 @@ def judged(
     return (status if status >= 0 else 128 - status), messages
 
 
+class Taken(NamedTuple):
+    """What a process has taken: bytes of addresses, of memory and of data, and ticks of processor time."""
+
+    addresses: int
+    resident: int
+    data: int
+    ticks: int
+
+
+def gets_nothing(before: Taken, now: Taken, limits_bytes: tuple[int | None, int | None]) -> bool:
+    """Whether a process that may take nothing more worked between two looks, and has what it had.
+
+    Parameters
+    ----------
+    before, now : Taken
+        What it had at either look.
+    limits_bytes : tuple
+        What it may take of addresses and of data; None without a limit.
+    """
+    addresses, data = limits_bytes
+    full = (addresses is not None and now.addresses > addresses - _FULL_BYTES) or (
+        data is not None and now.data > data - _FULL_BYTES
+    )
+    return full and before[:3] == now[:3] and now.ticks > before.ticks
+
+
 def _wait(child: int) -> int:
     """The end of the child; signals that were meant for it go on to it."""
+    limits_bytes, looks, before = _limits_bytes(), 0, None
     while True:
-        got = signal.sigwaitinfo([*_PASSED_ON, signal.SIGCHLD])
-        if got.si_signo == signal.SIGCHLD:
+        got = signal.sigtimedwait([*_PASSED_ON, signal.SIGCHLD], LOOK_S)
+        if got is None:
+            now = _taken(child)
+            stands = now is not None and before is not None and gets_nothing(before, now, limits_bytes)
+            looks, before = looks + 1 if stands else 0, now
+            if looks == _LOOKS:
+                os.kill(child, signal.SIGABRT)
+        elif got.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status)
         elif got.si_code <= 0:  # from a process; what a terminal sends, the child has already
             with suppress(ProcessLookupError):
                 os.kill(child, got.si_signo)
+
+
+def _taken(process: int) -> Taken | None:
+    try:
+        with open(f"/proc/{process}/statm", "rb") as statm, open(f"/proc/{process}/stat", "rb") as stat:
+            pages = [int(word) * os.sysconf("SC_PAGE_SIZE") for word in statm.read().split()]
+            # Behind the name in brackets, which may hold anything: the state is the third field of proc(5).
+            fields = stat.read().rpartition(b")")[2].split()
+        return Taken(pages[0], pages[1], pages[5], int(fields[11]) + int(fields[12]))
+    except (OSError, ValueError, IndexError):
+        return None

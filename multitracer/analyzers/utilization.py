@@ -109,6 +109,9 @@ def _why_none(m: Timeline, results: Mapping[str, Result]) -> str:
         return _SEVERAL
     if m.summarised:
         return _SUMMARY
+    # Who never filled a link shows no rate of one at its sender either.
+    if m.snd is None and offered(m, results["connections"].summary["connections"]).rate_bps is None:
+        return _NO_RATE
     from multitracer.layers.tcp.bottleneck import why_no_bottleneck
 
     return why_no_bottleneck(m) or _NO_RATE
@@ -171,8 +174,8 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     again = path.again_share
     carried = (1 + (1 - path.overflow_share) * again) * new_share
     busy_share = min(max(carried, new_share / max(1 - duplicate_share, 0.01)), 1.0)
-    most = path.faster
-    bounds = new_share / max(most, RATE_WITHIN), min(new_share * VARIES, 1 - duplicate_share)
+    most = max(path.faster, RATE_WITHIN)
+    bounds = new_share / most, min(new_share * VARIES, 1 - duplicate_share)
     counts = sent, duplicate, twice
     # While nothing came the link may have been unable to send: that is not idle for certain.
     unable_s = max(_stalled_s(path.entries), _silent_s(path.entries))

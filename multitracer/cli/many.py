@@ -47,7 +47,7 @@ def connections(console: Console, found: Sequence[Object], most: int) -> None:
     heading(console, words.count(len(found), "connection"))
     # The entries of a large capture are made one by one: its point is that of any, the rest stays open.
     large = isinstance(found, Derived)
-    all_sent = not large and all(map(has_all_sent, found))
+    all_sent = not large and all(has_all_sent(one) and not possibly_again(one) for one in found)
     points = {one["point"] for one in (found[:1] if large else found)}
     line(console, "Data", words.data(summary["bytes"], all_sent=all_sent))
     repeating = f", on {words.count(summary['repeating'], 'connection')}" if summary["repeating"] else ""

@@ -17,7 +17,7 @@ from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
-from multitracer.output.losses import has_all_sent, some_missing
+from multitracer.output.losses import has_all_sent, possibly_again, some_missing
 from multitracer.output.observed import known_point
 from multitracer.output.rtt import idle_before_s
 from multitracer.output.unanswered import by_reason, unanswered
@@ -141,7 +141,9 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
     copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
-    _line(console, "Data", words.data(found["bytes"], all_sent=has_all_sent(found), copied=copied))
+    # What may be retransmissions did not pass before.
+    all_sent = has_all_sent(found) and not possibly_again(found)
+    _line(console, "Data", words.data(found["bytes"], all_sent=all_sent, copied=copied))
     if found["closed"] == "reset":
         _line(console, "Ended", words.reset(found, missing=some_missing(found)))
     _line(console, "Rate", words.rates(found))

@@ -41,11 +41,12 @@ SILENT = 0.25
 """From this part of its time on it is said that nothing was sent in it, where no timer shows."""
 
 
-def losses(flows: tuple[Flow, ...]) -> str:
+def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
     """What was lost, as far as the captures prove it.
 
-    ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
-    never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
+    ``1.4% of the segments{whose} were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
+    never came by are counted, ``at most`` where those that were retransmitted are; or that none was. `whose`
+    stands behind the segments, where not all connections of the sentence are meant.
     """
     again = sum(flow.data_retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
@@ -58,7 +59,7 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not lost:
         return f"{_no_loss(flows)}, {count(again, 'retransmission')}{needless}" if again else _no_loss(flows)
     if all(flow.certain_lost is not None for flow in flows):
-        return f"{percent(lost / sent)} of the segments were lost ({lost:,} {of}){needless}"
+        return f"{percent(lost / sent)} of the segments{whose} were lost ({lost:,} {of}){needless}"
     discarded = sum(flow.discarded for flow in flows)
     least = sum(flow.least_before for flow in flows) + discarded
     most = sum(flow.most_downstream for flow in flows) - discarded
@@ -66,13 +67,13 @@ def losses(flows: tuple[Flow, ...]) -> str:
     if not all(flow.complete for flow in flows) or (vague and not least):
         if not again:
             return "nothing was retransmitted"
-        return f"{percent(again / sent)} of the segments were retransmitted ({again:,} {of}){needless}"
+        return f"{percent(again / sent)} of the segments{whose} were retransmitted ({again:,} {of}){needless}"
     if not least:
         which = f"({most:,} {of})"
         if not needless and all(flow.without_sack and not flow.timestamps for flow in flows):
             which = f"or only late ({most:,} {of}: neither SACK nor timestamps show which)"
-        return f"at most {percent_at_most(most / sent)} of the segments were lost {which}{needless}"
-    said = f"at least {percent_at_least(least / sent)} of the segments were lost"
+        return f"at most {percent_at_most(most / sent)} of the segments{whose} were lost {which}{needless}"
+    said = f"at least {percent_at_least(least / sent)} of the segments{whose} were lost"
     if not most:
         return f"{said} ({least:,} {of}){_discarded(discarded, least)}{needless}"
     if vague:
@@ -211,7 +212,8 @@ def held_in_recovery(group: Group) -> str:
     flows = group.flows
     most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
     said = f"; loss recovery, and the smaller congestion window behind it, held {held(group, most)}"
-    filled_s = sum(window_full_in_recovery_s(flow) for flow in flows)
+    # What the link was full in is no recovery's.
+    filled_s = sum(min(window_full_in_recovery_s(flow), recovery_s(flow)) for flow in flows)
     if filled_s >= FILLED * group.seconds:
         said += f"; during recovery the receiver's window was full, too, for at least {duration(filled_s)}"
     silent_s = sum(min(flow.silent_s, recovery_s(flow)) for flow in flows)

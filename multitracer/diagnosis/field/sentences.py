@@ -35,8 +35,8 @@ from multitracer.diagnosis.field.receivers import (
     full_beside_window_s,
     window_used,
 )
-from multitracer.diagnosis.field.turns import turn_words, turns_of_path
-from multitracer.diagnosis.field.waits import recovery_s, waits_s
+from multitracer.diagnosis.field.turns import held_words, nagle_took_most, turn_words, turns_of_path
+from multitracer.diagnosis.field.waits import recovery_s, waits_s, window_full_in_recovery_s
 from multitracer.model.packet_size import LARGEST_UNSCALED, PACKET_BYTES
 from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
@@ -58,9 +58,16 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows)}{dropped_by(group.flows)}{marks(group.flows)}{acks(group.flows)}"
+        said += f"; {losses(group.flows, _whose(group))}{dropped_by(group.flows)}{marks(group.flows)}{acks(group.flows)}"
         said += _recovery(group)
     return said
+
+
+def _whose(group: Group) -> str:
+    """`` of 10 of them``: more share the link than have it as their main cause."""
+    fewer = len(group.flows) <= max(flow.shared_with for flow in group.flows)
+    number = len(group.flows)
+    return f" of {number:,} of them" if group.kind in FULL_LINK and 1 < number and fewer else ""
 
 
 def _recovery(group: Group) -> str:
@@ -144,7 +151,7 @@ def _receiver(group: Group) -> str:
     of_window = "window: " if kept_by in (SLOW, SMALL_STALLED) else ""
     said = f"{said} ({of_window}{', '.join(part for part in parts if part)})" if any(parts) else said
     said += ": its application stopped reading" if kept_by == STALLED else ""
-    said += _full_beside(group)
+    said += _full_beside(group) + _full_in_recovery(group)
     paced_s = sum(flow.window_paced_s for flow in flows)
     if paced_s >= PACED * group.seconds:
         said += (
@@ -209,6 +216,20 @@ def _full_beside(group: Group) -> str:
     )
 
 
+def _full_in_recovery(group: Group) -> str:
+    """For how long the window was full during loss recovery besides, if that is much beside the time named.
+
+    What is said of loss recovery itself has the rest.
+    """
+    full_s = sum(max(window_full_in_recovery_s(flow) - recovery_s(flow), 0.0) for flow in group.flows)
+    if full_s < IN_RECOVERY * group.seconds:
+        return ""
+    return f"; during loss recovery it was full for at least {duration(full_s)} more"
+
+
+IN_RECOVERY = 0.05
+"""From this part of the time of a receiver's window on, it is said for how long it was full in recovery."""
+
 BESIDE, MOSTLY_BESIDE = 0.25, 0.5
 """From this part of the time of a receiver's window on, it is said that the link was full beside it; the
 second where its rate is not known."""
@@ -262,7 +283,7 @@ def _application(group: Group) -> str:
     if pace_bps is not None and not turns:
         behind_s = group.flows[0].behind_s
         if behind_s >= BRIEF * group.seconds:
-            kept = f"TCP fell behind for at most {duration(behind_s)} of that and caught up"
+            kept = f"TCP was a write or more behind for at most {duration(behind_s)} of that, and caught up"
         elif group.flows[0].lost or group.flows[0].retransmissions:
             kept = "what was lost delayed no later write"
         else:
@@ -271,12 +292,20 @@ def _application(group: Group) -> str:
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
             f"{of_all(group)}, and {kept}"
         )
+    nagle = held_words(group.flows[0]) if turns else ""
+    if nagle and nagle_took_most(group.flows[0]):
+        return (
+            f"limited by requests and responses of several writes each: {nagle}{turns}; TCP had nothing that "
+            f"it might send for {time}{of_all(group)}"
+        )
+    nagle = f"; {nagle}" if nagle else ""
     if turns and turns_of_path(group.flows[0], group.seconds):
         return (
             f"limited by requests that wait for responses: TCP had nothing to send for {time}"
-            f"{of_all(group)}, most of it RTTs of the path{turns}"
+            f"{of_all(group)}, most of it RTTs of the path{turns}{nagle}"
         )
-    return f"limited by the application for {time}{of_all(group)}: TCP had sent all that it was given{turns}"
+    given = "TCP had sent all that it was given"
+    return f"limited by the application for {time}{of_all(group)}: {given}{turns}{nagle}"
 
 
 def _slow_start(group: Group) -> str:

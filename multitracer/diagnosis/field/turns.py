@@ -117,21 +117,44 @@ def turn_words(flow: Flow) -> str:
         f"on, the client ({turns.client}) took {most[turns.client_at_most]}{duration(turns.client_s)} "
         "between responses and its next requests, the server "
         f"{most[turns.server_at_most]}{duration(turns.server_s)} to respond, the path {least}"
-        f"{duration(turns.paths_s)}{_held_words(flow)}"
+        f"{duration(turns.paths_s)}"
     )
 
 
-def _held_words(flow: Flow) -> str:
-    """``; Nagle's algorithm held the end of at least 15 requests ...``; empty where that took little time."""
-    found = flow.exchanges or {}
-    held = [
-        (what, found[f"{what}s_held"], float(found[f"{what}s_held_s"])) for what in ("request", "response")
-    ]
-    seconds = sum(held_s for _, _, held_s in held)
+def held_by_nagle_s(flow: Flow) -> float:
+    """Seconds for which Nagle's algorithm held the ends of requests and responses, at least."""
+    return sum(held_s for _, _, held_s in _held(flow))
+
+
+def held_words(flow: Flow) -> str:
+    """``Nagle's algorithm held the end of at least 15 requests ...``; empty where that took little time."""
+    seconds = held_by_nagle_s(flow)
     if seconds < NOTABLE * (flow.seconds or 0.0) or not seconds:
         return ""
-    many = " and ".join(count(number, what) for what, number, _ in held if number)
+    each = [(f"{count(number, what)}", held_s) for what, number, held_s in _held(flow) if number]
+    if len(each) > 1:
+        many = " and ".join(f"{some} ({duration(held_s)})" for some, held_s in each)
+    else:
+        many = each[0][0]
     return (
-        f"; Nagle's algorithm held the end of at least {many} until what was before it was acknowledged, "
+        f"Nagle's algorithm held the end of at least {many} until what was before it was acknowledged, "
         f"at least {duration(seconds)} in all (TCP_NODELAY, or one write, avoids it)"
     )
+
+
+def nagle_took_most(flow: Flow) -> bool:
+    """Whether Nagle's algorithm held requests and responses for longer than either end or the path took."""
+    turns = turns_of(flow)
+    if turns is None or not held_words(flow) or not turn_words(flow):
+        return False
+    return held_by_nagle_s(flow) > max(turns.client_s, turns.server_s, turns.paths_s)
+
+
+def _held(flow: Flow) -> list[tuple[str, int, float]]:
+    found = flow.exchanges
+    if found is None:
+        return []
+    return [
+        (what, int(found[f"{what}s_held"]), float(found[f"{what}s_held_s"]))
+        for what in ("request", "response")
+    ]

@@ -37,6 +37,8 @@ pub struct History {
     pub(super) corrections: Vec<(u64, Cause)>,
     /// The network duplicates packets.
     pub(super) duplicating: bool,
+    /// IP identification of the last ACK that reported a duplicate, and where that begins.
+    pub(super) reported_by: (u16, i64),
     /// What the sender echoes next may show what became of the ACKs before a timeout.
     pub(super) awaits_echo: bool,
     /// Retransmitted segments on their way, probes apart (`retrans_out`).

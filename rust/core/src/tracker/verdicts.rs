@@ -218,7 +218,11 @@ impl Sender {
     pub(super) fn on_dsack(&mut self, segment: &Segment, left: i64, right: i64) {
         let segments = self.wire_segments(u32::try_from(right - left).unwrap_or(u32::MAX));
         self.totals.dsacks += 1;
-        self.totals.dsack_segments += segments;
+        // Of an ACK that the network made two of, the second reports the same duplicate.
+        let report = (segment.ip_id, left);
+        let before = self.history.as_mut().map(|history| std::mem::replace(&mut history.reported_by, report));
+        let copied = segment.ip_id != 0 && before == Some(report);
+        self.totals.dsack_segments += if copied { 0 } else { segments };
         let Some(history) = &mut self.history else {
             // Of what was sent once the network made two, and may do so again.
             if self.sent.overlap(left, right) > 0 {
@@ -253,7 +257,9 @@ impl Sender {
                 break;
             }
         }
-        self.arrived_twice(left, right, segments);
+        if !copied {
+            self.arrived_twice(left, right, segments);
+        }
     }
 
     fn take_back(&mut self, segment: &Segment, ack: i64, brought: &Brought, ts_ecr: Option<u32>) {

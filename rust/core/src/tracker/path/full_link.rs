@@ -8,6 +8,8 @@ use super::trains::{self, LinkRates};
 use super::{Path, steady};
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
+/// What no ACK releases for this part of the time, its sender paces.
+const UNPROMPTED: f64 = 0.1;
 /// Segments that no window is limited to for long.
 const THIN: f64 = 3.0;
 /// What other reasons to wait than the network may take of the time.
@@ -160,10 +162,21 @@ impl Path {
     fn train_rate(&self) -> Option<f64> {
         let of_host =
             |rate: f64| self.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
-        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate))?;
+        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate) && !self.sender_paces(*rate))?;
         let base_ns = self.halves.base_ns();
         let kept = || steady::is_kept(&self.series, rate, self.segment(), base_ns, !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)
+    }
+
+    /// Whether the rate that trains share is that of a sender that paces itself (BBR): they came as they had left it by its clock, next to
+    /// it no ACK released what it sent, for a part of the time, and the rate was another while a queue stood, if one did.
+    fn sender_paces(&self, rate: f64) -> bool {
+        let unprompted = self.gaps.unprompted_ns() as f64 >= UNPROMPTED * self.trains.all_ns as f64;
+        let same = (self.trains.queued_rate() / rate - 1.0).abs() <= trains::ALIKE;
+        !self.trains.often_queued()
+            && !same
+            && self.trains.mostly_unwaited()
+            && (unprompted || !self.beside_sender())
     }
 
     /// Rates of a link alone that has more than one, slower first.

@@ -323,8 +323,7 @@ impl Limits {
         self.ns[Limit::Application as usize] -= queued_ns;
         self.ns[Limit::Bandwidth as usize] += queued_ns;
         self.full_ns = self.full_ns.map(|full_ns| full_ns + by_link_ns + queued_ns);
-        // What the link was full in is no recovery's.
-        self.window_in_recovery_ns = (window_ns as f64).min(self.ns[Limit::LossRecovery as usize]);
+        self.window_in_recovery_ns = (window_ns as f64).min(recovery_ns + at(Wait::Silence));
         // Times of a file may go backwards.
         let missing = span_ns as f64 - self.ns.iter().sum::<f64>();
         self.ns[Limit::Unknown as usize] += missing.max(0.0);

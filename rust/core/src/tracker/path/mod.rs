@@ -354,6 +354,7 @@ fn acknowledge(
     first: Option<(u32, i64)>,
 ) {
     let known = data.snd_una + data.sacked.total();
+    let missing = data.sacked.highest().map_or(0, |high| high - known);
     // Nothing more came behind one segment: its ACK waited for a second one, or for its timer (RFC 5681 section 4.2).
     let lone = data.snd_una >= data.snd_max;
     let unit = full_segment(data);
@@ -382,7 +383,7 @@ fn acknowledge(
     path.halves.probe(segment, rtt_ns);
     let window = if edge >= 0 { edge - ack } else { -1 };
     let held = path.gaps.held_ns();
-    let fresh = path.trains.acknowledge(segment.t_ns, (arrived, window), unit, &path.halves, held);
+    let fresh = path.trains.acknowledge(segment.t_ns, (arrived, missing, window), unit, &path.halves, held);
     if rtt_ns >= 0 {
         path.timed += fresh as u64;
     }

@@ -78,6 +78,11 @@ impl Paces {
         sum.took_ns = sum.took_ns.saturating_add(took_ns);
     }
 
+    /// Count one whose rate is not known.
+    pub fn one_more(&mut self) {
+        self.counts.samples = self.counts.samples.saturating_add(1);
+    }
+
     /// The rate that most have, within an eighth, by what these brought in their time; and what share of all they are.
     pub fn mode(&self) -> Option<(f64, f64)> {
         let (bucket, share) = self.counts.mode()?;

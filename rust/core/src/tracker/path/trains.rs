@@ -56,6 +56,9 @@ pub(super) struct Trains {
     arrived: i64,
     acked: i64,
     duplicates: u32,
+    /// What was missing below that when the train began, and whether more is by now: what was lost behind the link took its time.
+    missing: i64,
+    torn: bool,
     /// Time in trains; of these while a queue stood; and time that is neither queue nor even spacing.
     pub all_ns: i64,
     pub queued_ns: i64,
@@ -94,6 +97,8 @@ impl Fields for Trains {
             arrived,
             acked,
             duplicates,
+            missing,
+            torn,
             all_ns,
             queued_ns,
             even_ns,
@@ -108,15 +113,17 @@ impl Fields for Trains {
         } = self;
         walk.time(last_ns);
         walk_over!(walk: since_ns, bytes, acks, longest_ns, behind_ns, held, samples, added, window, widest, sack, arrived);
-        // Without a duplicate ACK, they follow from what advanced.
+        // Without a duplicate ACK, they follow from what advanced, and nothing is missing.
         let follow = (*last_ns, *longest_ns, *arrived, 0);
-        let mut alike = *sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow;
+        let mut alike = (*missing, *torn) == (0, false)
+            && (*sack || (*heard_ns, *silence_ns, *acked, *duplicates) == follow);
         alike.walk(walk);
         if !alike {
             walk.time(heard_ns);
-            walk_over!(walk: silence_ns, acked, duplicates);
+            walk_over!(walk: silence_ns, acked, duplicates, missing, torn);
         } else if W::READS {
             (*heard_ns, *silence_ns, *acked, *duplicates) = if *sack { (0, 0, 0, 0) } else { follow };
+            (*missing, *torn) = (0, false);
         }
         walk_over!(walk: all_ns, queued_ns, even_ns, run, unwaited_ns, window_all_ns, window_queued_ns, bytes_all, bytes_queued, rates, unqueued);
     }
@@ -157,6 +164,7 @@ impl Trains {
             return known;
         }
         let one_more = duplicates > self.duplicates || known > self.acked;
+        self.torn |= duplicates > 0 && self.duplicates == 0;
         (self.acked, self.duplicates) = (known, duplicates);
         let behind = duplicates > 0 || known < self.arrived;
         if behind && one_more { known.max((self.arrived + unit).min(sent)) } else { known }
@@ -168,12 +176,13 @@ impl Trains {
         self.run.end();
     }
 
-    /// An ACK passes, and all that has arrived by it; how much of that is new. `unit` is the payload of a full segment.
+    /// An ACK passes, and all that has arrived by it, with how much is missing below, and the window; how much of that is new. `unit` is
+    /// the payload of a full segment.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
         t_ns: i64,
-        (arrived, window): (i64, i64),
+        (arrived, missing, window): (i64, i64, i64),
         unit: i64,
         halves: &Halves,
         held: Held,
@@ -187,8 +196,9 @@ impl Trains {
             return 0;
         }
         self.arrived = arrived;
+        self.torn |= missing > self.missing;
         let Some(since_ns) = self.since_ns else {
-            self.start(t_ns, window, halves, held);
+            self.start(t_ns, (missing, window), halves, held);
             // Before the first byte is the SYN.
             return if arrived == fresh { fresh - 1 } else { fresh };
         };
@@ -202,17 +212,17 @@ impl Trains {
         if self.acks >= ACKS && self.bytes >= SEGMENTS * unit {
             self.window = self.window.min(window);
             self.close(t_ns - since_ns, unit, halves, held);
-            self.start(t_ns, window, halves, held);
+            self.start(t_ns, (missing, window), halves, held);
         }
         fresh
     }
 
-    fn start(&mut self, t_ns: i64, window: i64, halves: &Halves, held: Held) {
+    fn start(&mut self, t_ns: i64, (missing, window): (i64, i64), halves: &Halves, held: Held) {
         self.samples = halves.samples();
         self.added = halves.added;
         (self.since_ns, self.last_ns, self.held) = (Some(t_ns), t_ns, held);
         (self.bytes, self.acks, self.longest_ns, self.silence_ns) = (0, 0, 0, 0);
-        self.window = window;
+        (self.window, self.missing, self.torn) = (window, missing, false);
     }
 
     #[inline(never)]
@@ -252,8 +262,10 @@ impl Trains {
         self.all_ns = self.all_ns.saturating_add(took_ns - timer_ns);
         self.window_all_ns = self.window_all_ns.saturating_add(window_ns);
         self.bytes_all = self.bytes_all.saturating_add(self.bytes);
-        if even {
-            self.rates.add(rate, self.bytes, took_ns);
+        match (even, self.torn) {
+            (true, false) => self.rates.add(rate, self.bytes, took_ns),
+            (true, true) => self.rates.one_more(),
+            (false, _) => {}
         }
         self.run.go_on(queued, even || stale, took_ns, base_ns);
         if queued {
@@ -363,7 +375,7 @@ mod tests {
             .map(|&(after_ms, acked, duplicates)| {
                 t_ns += after_ms * MS;
                 let arrived = trains.arrived_by(acked, duplicates, UNIT, 1_000_000);
-                trains.acknowledge(t_ns, (arrived, -1), UNIT, halves, Held::default())
+                trains.acknowledge(t_ns, (arrived, 0, -1), UNIT, halves, Held::default())
             })
             .sum()
     }
@@ -420,7 +432,7 @@ mod tests {
             let mut trains = Trains { sack: true, widest: larger * 10 * UNIT, ..Trains::default() };
             for number in 1..=100 {
                 let held = Held { window_ns: 4 * number * MS, ..Held::default() };
-                trains.acknowledge(4 * number * MS, (UNIT * number, 10 * UNIT), UNIT, &halves, held);
+                trains.acknowledge(4 * number * MS, (UNIT * number, 0, 10 * UNIT), UNIT, &halves, held);
             }
             assert!(trains.window_all_ns >= 300 * MS);
             assert_eq!(trains.window_queued_ns == trains.window_all_ns, full, "{base_ms} {larger}");
@@ -439,7 +451,7 @@ mod tests {
             for number in 1..=60 {
                 let (all_ns, acks_ns) = (4 * MS as u64 * number as u64, acks_ns * number as u64);
                 halves.added = Added { all_ns, acks_ns, other_ns: 0 };
-                trains.acknowledge(number * MS, (UNIT * number, -1), UNIT, &halves, Held::default());
+                trains.acknowledge(number * MS, (UNIT * number, 0, -1), UNIT, &halves, Held::default());
             }
             assert_eq!(trains.even_ns > 0, even);
         }
@@ -455,7 +467,7 @@ mod tests {
                 let late = number > 42;
                 let held = Held { timer_ns: if late { timer_ms * MS } else { 0 }, ..Held::default() };
                 let t_ns = (2 * number + if late { timer_ms } else { 0 }) * MS;
-                trains.acknowledge(t_ns, (UNIT * number, -1), UNIT, &halves, held);
+                trains.acknowledge(t_ns, (UNIT * number, 0, -1), UNIT, &halves, held);
             }
             trains.all_ns
         });

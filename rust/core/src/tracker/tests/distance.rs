@@ -585,6 +585,32 @@ fn an_answer_is_too_early_only_if_no_rtt_was_ever_as_short() {
     }
 }
 
+/// An ACK of which the network made two reports one duplicate; with another identification it is another report.
+#[test]
+fn a_report_that_came_twice_is_one() {
+    for (second, reports) in [(77, 1), (78, 2)] {
+        let mut talk = Talk::new(7);
+        talk.handshake(true);
+        let next = warm_up(&mut talk);
+        for place in 0..2 {
+            talk.data(5000 + 500 * place, next, 1000);
+            talk.data(5010 + 500 * place, next + 1000, 1000);
+        }
+        talk.ack(5600, next + 2000, &[]);
+        for (t_ms, ip_id) in [(5610, 77), (5611, second)] {
+            let mut s = talk.blank(t_ms, false);
+            let [left, right, ack] = [next, next + 1000, next + 2000].map(|at| talk.isn_a + at as u32);
+            (s.seq, s.ack, s.ip_id) = (talk.isn_b + 1, ack, ip_id);
+            (s.options.sack[0], s.options.sack_count) = ((left, right), 1);
+            s.options.timestamps = Some((t_ms as u32, 5000));
+            talk.tracker.segment(&s);
+        }
+        let (connections, _) = talk.done();
+        assert_eq!(needless(&connections[0], 0), reports, "{second}");
+        assert_eq!(connections[0].senders[0].totals().dsacks, 2);
+    }
+}
+
 /// Reports of two copies that were sent again, and then of a segment that was sent once: the network makes two of packets,
 /// so that neither of the reports before proves anything.
 #[test]

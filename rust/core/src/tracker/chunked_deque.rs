@@ -6,6 +6,8 @@ use super::queue::Queue;
 
 /// Items in a chunk at most.
 const CHUNK: usize = 512;
+/// Items that are looked at one after the other before all are searched.
+const NEXT: usize = 2;
 /// Items for which room is kept where none are left.
 const FEW: usize = 32;
 
@@ -119,6 +121,20 @@ impl<T: Copy> ChunkedDeque<T> {
         let passed = self.rest.partition_point(|chunk| chunk.back().is_some_and(&before));
         let offset = self.rest.get(passed).map_or(0, |chunk| chunk.as_slice().partition_point(before));
         Place { chunk: passed + 1, offset }
+    }
+
+    /// The first place behind one whose item does not fulfil `before`, which holds for a first part of the items: most often
+    /// it is one of the next.
+    #[inline(always)]
+    pub fn find_behind(&self, at: Place, before: impl Fn(&T) -> bool) -> Place {
+        let mut next = self.following(at);
+        for _ in 0..NEXT {
+            match self.get(next) {
+                Some(item) if before(item) => next = self.following(next),
+                _ => return next,
+            }
+        }
+        self.find(before)
     }
 
     /// The place after one.
@@ -274,6 +290,10 @@ mod tests {
                 prop_assert!(runs.from(place).eq(&plain[index..]));
                 let before = runs.preceding(place).and_then(|place| runs.get(place));
                 prop_assert_eq!(before, index.checked_sub(1).map(|index| &plain[index]));
+                if let Some(least) = index.checked_sub(1).and_then(|before| plain.get(before / 2)) {
+                    let behind = runs.find_behind(runs.find(|other| other < least), |&other| other < key);
+                    prop_assert_eq!(runs.get(behind), plain.get(index));
+                }
                 match action {
                     0 => prop_assert_eq!(runs.pop_front(), (!plain.is_empty()).then(|| plain.remove(0))),
                     1 if index < plain.len() => {

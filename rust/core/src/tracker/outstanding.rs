@@ -50,6 +50,12 @@ impl Sent {
         if self.filling == fillings { self.seq + i64::from(self.reach) } else { self.end }
     }
 
+    /// All is selectively acknowledged up to there, after so many fillings.
+    fn points_to(&mut self, reached: i64, fillings: u16) {
+        self.reach = u32::try_from(reached - self.seq).unwrap_or(self.reach);
+        self.filling = fillings;
+    }
+
     /// Begin later.
     fn cut(&mut self, seq: i64) {
         self.reach = self.reach.saturating_sub((seq - self.seq) as u32).max(u32::from(self.sacked()));
@@ -236,7 +242,7 @@ impl Outstanding {
         let mut place = self.queue.find(|s| s.end <= left);
         while self.queue.get(place).is_some_and(|run| run.seq < right) {
             let begin = place;
-            let (mut reached, mut steps) = (i64::MIN, 0);
+            let (mut reached, mut steps) = (i64::MIN, 0u32);
             while let Some(run) = self.queue.get_mut(place) {
                 if run.seq >= right || (!run.sacked() && (run.seq < left || run.end > right)) {
                     break;
@@ -252,29 +258,38 @@ impl Outstanding {
             if steps == 0 {
                 place = self.queue.following(place);
             } else if steps > 1 {
-                self.remember(begin, reached);
+                self.remember(begin, reached, steps);
             }
         }
     }
 
     /// The run after those that end at `reached`, the one at `place` among them.
+    #[inline(always)]
     fn past(&self, place: Place, reached: i64) -> Place {
-        let next = self.queue.following(place);
-        match self.queue.get(next) {
-            Some(run) if run.end <= reached => self.queue.find(|run| run.end <= reached),
-            _ => next,
+        self.queue.find_behind(place, |run| run.end <= reached)
+    }
+
+    /// Let the runs that were passed from `place` on, in so many steps, point to the end of their stretch, so that the
+    /// next block that covers it does not walk through it again.
+    #[inline(always)]
+    fn remember(&mut self, place: Place, reached: i64, steps: u32) {
+        // Most blocks have grown by one run: that ends the stretch, and points there already.
+        if steps == 2
+            && let Some(run) = self.queue.get_mut(place)
+        {
+            run.points_to(reached, self.fillings);
+        } else {
+            self.remember_all(place, reached);
         }
     }
 
-    /// Let the runs that were passed from `place` on point to the end of their stretch, so that the next block
-    /// that covers it does not walk through it again.
-    fn remember(&mut self, mut place: Place, reached: i64) {
+    #[inline(never)]
+    fn remember_all(&mut self, mut place: Place, reached: i64) {
         while let Some(run) = self.queue.get_mut(place)
             && run.end <= reached
         {
             let known = run.reached(self.fillings);
-            run.reach = u32::try_from(reached - run.seq).unwrap_or(run.reach);
-            run.filling = self.fillings;
+            run.points_to(reached, self.fillings);
             place = self.past(place, known);
         }
     }

@@ -49,6 +49,8 @@ impl IntervalSet {
         match self.intervals.back() {
             // All of it is there: most of what is sent again.
             Some(last) if last.0 <= left && right <= last.1 => return right - left,
+            // It goes on: most of what is selectively acknowledged.
+            Some(last) if last.0 <= left && left < last.1 => return self.extend_last(left, right, added),
             Some(last) if left < last.1 => {}
             _ => {
                 self.intervals.push_back((left, right));
@@ -62,11 +64,23 @@ impl IntervalSet {
         present
     }
 
+    /// Insert what begins in the last interval, and ends behind it.
+    #[inline(always)]
+    fn extend_last(&mut self, left: i64, right: i64, mut added: impl FnMut(i64, i64)) -> i64 {
+        let Some(last) = self.intervals.back_mut() else { return 0 };
+        let end = std::mem::replace(&mut last.1, right);
+        self.total += right - end;
+        added(end, right);
+        end - left
+    }
+
     /// Insert what begins before the end of the last interval.
     fn merge(&mut self, left: i64, right: i64, mut added: impl FnMut(i64, i64)) -> i64 {
         // The first of the intervals that touch or overlap [left, right) takes in the others.
         let first = self.intervals.find(|&(_, r)| r < left);
         let (l, r) = match self.intervals.get(first) {
+            // All of it is there.
+            Some(&(l, r)) if l <= left && right <= r => return right - left,
             Some(&(l, r)) if l <= right => (l, r),
             _ => {
                 self.intervals.insert(first, (left, right));

@@ -48,6 +48,15 @@ fn parse_options(mut bytes: &[u8], options: &mut Options) {
         options.timestamps = Some((be32(value, 0), be32(value, 4)));
         bytes = &rest[8..];
     }
+    // Behind those, with a loss: NOP, NOP, SACK.
+    if let [1, 1, 5, length, rest @ ..] = bytes
+        && usize::from(*length) == rest.len() + 2
+        && let (blocks @ [_, ..], []) = rest.as_chunks::<8>()
+        && blocks.len() <= options.sack.len()
+    {
+        set_sack(options, blocks);
+        return;
+    }
     if !bytes.is_empty() {
         parse_others(bytes, options);
     }
@@ -69,6 +78,15 @@ fn parse_others(mut bytes: &[u8], options: &mut Options) {
     }
 }
 
+/// No more blocks than there is room for.
+#[inline(always)]
+fn set_sack(options: &mut Options, blocks: &[[u8; 8]]) {
+    for (slot, block) in options.sack.iter_mut().zip(blocks) {
+        *slot = (be32(block, 0), be32(block, 4));
+    }
+    options.sack_count = blocks.len() as u8;
+}
+
 fn set(options: &mut Options, kind: u8, value: &[u8]) {
     match (kind, value.len()) {
         (2, 2) => options.mss = Some(be16(value, 0)),
@@ -76,10 +94,7 @@ fn set(options: &mut Options, kind: u8, value: &[u8]) {
         (4, 0) => options.sack_permitted = true,
         (5, 8 | 16 | 24 | 32) => {
             let (blocks, _) = value.as_chunks::<8>();
-            for (slot, block) in options.sack.iter_mut().zip(blocks) {
-                *slot = (be32(block, 0), be32(block, 4));
-            }
-            options.sack_count = blocks.len() as u8;
+            set_sack(options, blocks);
         }
         (8, 8) => options.timestamps = Some((be32(value, 0), be32(value, 4))),
         (30, _) => mptcp::parse(value, &mut options.mptcp),

@@ -89,6 +89,19 @@ impl<T: Copy> ChunkedDeque<T> {
         }
     }
 
+    /// Append what is filled in its place.
+    #[inline(always)]
+    pub fn push_blank(&mut self, blank: T) -> Option<&mut T> {
+        if self.rest.is_empty() && self.head.len() < CHUNK {
+            self.head.push_back(blank);
+            self.head.back_mut()
+        } else {
+            self.push_rest(blank);
+            self.back_mut()
+        }
+    }
+
+    #[inline(never)]
     fn push_rest(&mut self, item: T) {
         self.in_rest += 1;
         match self.rest.last_mut() {

@@ -145,8 +145,7 @@ impl Outstanding {
     pub fn send_next(&mut self, seq: i64, end: i64, t_ns: i64) {
         // Filled in its place: moved there, it would be loaded in larger pieces than it was just stored in, and
         // that waits.
-        self.queue.push_back(Sent::BLANK);
-        if let Some(run) = self.queue.back_mut() {
+        if let Some(run) = self.queue.push_blank(Sent::BLANK) {
             (run.seq, run.end, run.first_ns, run.last_ns) = (seq, end, t_ns, t_ns);
         }
         if self.queue.len() > CAPACITY {

@@ -217,15 +217,21 @@ fn judge(
     sorted.sort_unstable();
     let usual = plateau(&sorted).unwrap_or(usual);
     let seconds = (1u64 << width) as f64 / 1e9;
+    // Most were there at the same times: of each bin it is found once what all brought, and how many were there throughout.
+    let mut found: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+    let mut all_at = |at: i64| {
+        let count = || rows.iter().filter(|row| row.within(at)).count();
+        *found.entry(at).or_insert_with(|| (sum_at(rows, at), count()))
+    };
     let link = |(row, &whole): (&Row, &bool)| {
         let (mut count, mut own, mut fair) = (0usize, 0.0, 0.0);
-        for (&at, &sum) in times.iter().zip(&sums).filter(|(at, _)| row.within(**at)) {
-            let others = rows.iter().filter(|row| row.within(at)).count();
+        for &at in times.iter().filter(|&&at| row.within(at)) {
+            let (sum, others) = all_at(at);
             count += 1;
             own += row.at(at) as f64;
             fair += sum / others.max(1) as f64;
         }
-        let came: Vec<f64> = row.throughout().map(|at| sum_at(rows, at)).collect();
+        let came: Vec<f64> = row.throughout().map(|at| all_at(at).0).collect();
         let (full, all) = (came.iter().filter(|&&sum| sum >= FULL * usual).count(), came.len());
         // Receivers that acknowledge many segments at once make one bin lack what the next has: all that was brought counts.
         let brought = came.iter().sum::<f64>() / (usual * all.max(1) as f64);

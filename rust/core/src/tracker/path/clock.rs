@@ -50,12 +50,42 @@ impl Ticks {
     /// before it this one passes, if that shows (0: it does not); `None` if it tells nothing.
     #[inline(always)]
     pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<i64> {
+        let (ticks, span_ns) = Self::since(t_ns, val, first)?;
+        let known = self.fits(ticks, span_ns) || self.finds_tick(ticks, span_ns);
+        known.then(|| self.note(t_ns, span_ns - ticks * self.tick_ns))
+    }
+
+    /// Ticks and time since the first TSval, if they are enough to tell of the clock.
+    #[inline(always)]
+    fn since(t_ns: i64, val: u32, first: Option<(u32, i64)>) -> Option<(i64, i64)> {
         let (first_val, first_ns) = first?;
-        let ticks = i64::from(val.wrapping_sub(first_val) as i32);
-        let span_ns = t_ns - first_ns;
-        if ticks < KNOWN.0 || span_ns < KNOWN.1 {
-            return None;
-        }
+        let (ticks, span_ns) = (i64::from(val.wrapping_sub(first_val) as i32), t_ns - first_ns);
+        (ticks >= KNOWN.0 && span_ns >= KNOWN.1).then_some((ticks, span_ns))
+    }
+
+    /// Whether so many ticks are in so much time by the tick that is known. Nearly all are no later than that, and no sooner than
+    /// its rounding makes them.
+    #[inline(always)]
+    fn fits(&self, ticks: i64, span_ns: i64) -> bool {
+        let clock_ns = ticks * self.tick_ns;
+        (-ROUNDED * self.tick_ns..=clock_ns.min(OUTAGE_NS)).contains(&(span_ns - clock_ns))
+    }
+
+    /// One passes so late by the clock; by how much sooner than any before it, if that shows (0: it does not).
+    #[inline(always)]
+    fn note(&mut self, t_ns: i64, late_ns: i64) -> i64 {
+        let (was_ns, noted_ns) = self.punctual;
+        let drift_ns = if noted_ns > 0 { (t_ns - noted_ns).max(0) / DRIFT } else { 0 };
+        let least_ns = (was_ns + drift_ns).min(late_ns);
+        self.punctual = (least_ns, t_ns);
+        self.late_ns = late_ns - least_ns + self.tick_ns;
+        let sooner_ns = was_ns - late_ns;
+        if sooner_ns > self.tick_ns { sooner_ns } else { 0 }
+    }
+
+    /// Whether the tick is known by which so many are in so much time, or is found.
+    #[inline(never)]
+    fn finds_tick(&mut self, ticks: i64, span_ns: i64) -> bool {
         // Packets may come late, in a queue that has grown since the first, but never early. So the largest that fits is the
         // tick, until it is seen to be too large; what was late by another is not comparable.
         let fits = |tick_ns: i64| {
@@ -65,24 +95,16 @@ impl Ticks {
         // An outage holds up data for longer; by the next larger tick the clock would be twice as slow.
         let held_up =
             |tick_ns: i64| (0..=(ticks * tick_ns).min(OUTAGE_NS)).contains(&(span_ns - ticks * tick_ns));
-        // By a tick that is known, nearly all is no later than that.
-        if !(self.tick_ns > 0 && (held_up(self.tick_ns) || fits(self.tick_ns))) {
-            let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
-            let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
-                self.late_ns = i64::MAX;
-                return None;
-            };
-            (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
+        if self.tick_ns > 0 && (held_up(self.tick_ns) || fits(self.tick_ns)) {
+            return true;
         }
-        let tick_ns = self.tick_ns;
-        let late_ns = span_ns - ticks * tick_ns;
-        let (was_ns, noted_ns) = self.punctual;
-        let drift_ns = if noted_ns > 0 { (t_ns - noted_ns).max(0) / DRIFT } else { 0 };
-        let least_ns = (was_ns + drift_ns).min(late_ns);
-        self.punctual = (least_ns, t_ns);
-        self.late_ns = late_ns - least_ns + tick_ns;
-        let sooner_ns = was_ns - late_ns;
-        Some(if sooner_ns > tick_ns { sooner_ns } else { 0 })
+        let found = TICKS_NS.into_iter().rev().find(|tick_ns| fits(*tick_ns));
+        let Some(tick_ns) = found.filter(|tick_ns| self.tick_ns == 0 || *tick_ns < self.tick_ns) else {
+            self.late_ns = i64::MAX;
+            return false;
+        };
+        (self.tick_ns, self.punctual) = (tick_ns, (0, 0));
+        true
     }
 }
 
@@ -131,8 +153,28 @@ impl Clock {
     }
 
     /// As [`Ticks::see`], with 0 for what tells nothing; `round_ns` is the last round trip toward the receiver.
+    #[inline(never)]
     pub fn see(&mut self, t_ns: i64, val: u32, first: Option<(u32, i64)>, round_ns: i64) -> i64 {
-        let Some(sooner_ns) = self.ticks.see(t_ns, val, first) else { return 0 };
+        let Some((ticks, span_ns)) = Ticks::since(t_ns, val, first) else { return 0 };
+        if !self.ticks.fits(ticks, span_ns) {
+            return self.see_unusual(t_ns, (ticks, span_ns), round_ns);
+        }
+        let sooner_ns = self.ticks.note(t_ns, span_ns - ticks * self.ticks.tick_ns);
+        self.noted(t_ns, sooner_ns, round_ns)
+    }
+
+    /// The same of what does not fit what is known of the clock.
+    #[inline(never)]
+    fn see_unusual(&mut self, t_ns: i64, (ticks, span_ns): (i64, i64), round_ns: i64) -> i64 {
+        if !self.ticks.finds_tick(ticks, span_ns) {
+            return 0;
+        }
+        let sooner_ns = self.ticks.note(t_ns, span_ns - ticks * self.ticks.tick_ns);
+        self.noted(t_ns, sooner_ns, round_ns)
+    }
+
+    #[inline(always)]
+    fn noted(&mut self, t_ns: i64, sooner_ns: i64, round_ns: i64) -> i64 {
         if sooner_ns > 0 {
             self.passed.sooner(sooner_ns);
         }
@@ -146,6 +188,8 @@ impl Clock {
 /// Ticks of the clocks of TSval in use (RFC 7323 section 5.4), from how many of them and what time on a clock's is known.
 const TICKS_NS: [i64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 const KNOWN: (i64, i64) = (50, 50_000_000);
+/// A packet sooner than the clock by so many ticks is within what fits, a fifth of [`KNOWN`].
+const ROUNDED: i64 = KNOWN.0 / 5;
 /// Data that is later than this by a clock that is not known yet has a clock of another tick; an outage is no longer than that.
 const LATE_NS: i64 = 1_000_000_000;
 const OUTAGE_NS: i64 = 60_000_000_000;
@@ -169,7 +213,8 @@ impl Passed {
     #[inline(always)]
     fn note(&mut self, t_ns: i64, waited_ns: i64, round_ns: i64) {
         let last = (self.next as usize + PASSED - 1) % PASSED;
-        if t_ns - self.noted[last].0 >= round_ns / (PASSED as i64 / 2) {
+        // A shift, as no round trip is negative.
+        if t_ns - self.noted[last].0 >= round_ns >> (PASSED / 2).ilog2() {
             let place = &mut self.noted[self.next as usize];
             self.waited = self.waited + u32::from(waited_ns > 0) - u32::from(place.1 > 0);
             *place = (t_ns, waited_ns);
@@ -179,6 +224,7 @@ impl Passed {
 
     /// All had waited so much longer than it seemed.
     #[cold]
+    #[inline(never)]
     fn sooner(&mut self, by_ns: i64) {
         let used = self.noted.iter_mut().filter(|(passed_ns, _)| *passed_ns > 0);
         self.waited = used.map(|(_, waited_ns)| *waited_ns = waited_ns.saturating_add(by_ns)).count() as u32;

@@ -34,7 +34,14 @@ impl Known {
     #[inline(always)]
     pub fn hear_next(&mut self) {
         if let Some(heard) = self.line.front() {
-            (self.una, self.edge) = (self.una.max(heard.ack), self.edge.max(heard.edge));
+            // One after the other: both at once take three times as many instructions where vectors have no such maximum.
+            let Heard { ack, edge, .. } = *heard;
+            if ack > self.una {
+                self.una = ack;
+            }
+            if edge > self.edge {
+                self.edge = edge;
+            }
             self.line.pop();
         }
     }

@@ -303,8 +303,8 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
     segments = tables.get("segments")
     times: list[int] = []
     if segments is not None and len(segments):
-        at_reference = segments["t_ns"][segments["source"] == state.reference]
-        times = [int((at_reference if len(at_reference) else segments["t_ns"]).min())]
+        # In order of time: the first at the reference, or the first of all without any.
+        times = [int(segments["t_ns"][(segments["source"] == state.reference).argmax()])]
     else:
         times = [int(table["t_ns"][0]) for table in tables.values() if len(table)]
         # A test begins before its first interval ends.

@@ -18,6 +18,7 @@ from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.schema import DIRECTIONS
 from multitracer.model.schema.results import ARRIVALS
+from multitracer.model.schema.tcp import ARRIVALS_ARE
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 
@@ -25,9 +26,12 @@ from multitracer.model.timeline import Timeline
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """List them for each connection, as seen by the capture that sees its data best."""
     rows = measurement.table("arrivals")
-    chosen = {one.index: vantage(measurement, one) for one in measurement.connections}
-    sources = np.array([chosen.get(conn, -1) for conn in rows["conn"].tolist()], dtype=np.int64)
-    rows = rows.where(rows["source"] == sources)
+    # By connection; the last place is for segments of none.
+    most = max((one.index for one in measurement.connections), default=-1)
+    chosen = np.full(max(most, int(rows["conn"].max(initial=-1))) + 2, -1, dtype=np.int64)
+    for one in measurement.connections:
+        chosen[one.index] = vantage(measurement, one)
+    rows = rows.where(rows["source"] == chosen[rows["conn"]])
     table = Table(
         ARRIVALS,
         {
@@ -42,9 +46,8 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
             "evidence": rows["evidence"],
         },
     )
-    counts = {}
-    for name in dict.fromkeys(rows.words("verdict").tolist()):
-        counts[str(name)] = int(np.count_nonzero(rows.words("verdict") == name))
+    counted = np.bincount(rows["verdict"])
+    counts = {ARRIVALS_ARE[code]: int(counted[code]) for code in dict.fromkeys(rows["verdict"].tolist())}
     by_direction = {
         name: int(np.count_nonzero(rows["dir"] == place)) for place, name in enumerate(DIRECTIONS)
     }

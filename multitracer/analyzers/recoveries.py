@@ -17,9 +17,10 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
+from multitracer.model.arrays.group_by import last_places
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.schema.results import NEEDS
-from multitracer.model.table import Table
+from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
 _LISTED = 200
@@ -75,8 +76,10 @@ def _judged(table: Table, results: Mapping[str, Result]) -> Table:
     if losses is not None and losses.inconclusive is None:
         repeats = losses.tables["repeats"]
         sure = repeats.where(repeats["certain"] != 0)
-        votes = {key: _NEED_VOTES.get(int(sure["need"][row]), 0) for row, key in enumerate(_keys(sure))}
-        receiver = np.array([votes.get(key, 0) for key in _keys(table)], dtype=np.int8)
+        place = last_places(_pairs(sure), _pairs(table))
+        known = np.flatnonzero(place >= 0)
+        receiver = np.zeros(len(table), dtype=np.int8)
+        receiver[known] = [_NEED_VOTES.get(need, 0) for need in sure["need"][place[known]].tolist()]
         verdict = np.where(receiver != 0, receiver, verdict)
     if timeouts is not None and timeouts.inconclusive is None:
         judged = timeouts.tables["timeouts"]
@@ -86,6 +89,11 @@ def _judged(table: Table, results: Mapping[str, Result]) -> Table:
                 receiver[row], path[row] = judged["receiver"][at], judged["ack_path"][at]
                 verdict[row] = judged["verdict"][at]
     return table.replace(receiver=receiver, ack_path=path, verdict=verdict)
+
+
+def _pairs(table: Table) -> tuple[Array, Array]:
+    """Flow and record of each row."""
+    return table["conn"].astype(np.int64) * 2 + table["dir"], table["record"]
 
 
 def _keys(table: Table) -> list[tuple[int, int, int]]:

@@ -55,7 +55,11 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         votes["kernel"][row] = _kernel_vote(measurement, table, row)
     table = table.replace(**votes)
     table = table.replace(verdict=_verdicts(table))
-    listed = [_describe(measurement, table, row) for row in range(len(table))]
+    columns = {name: table[name].tolist() for name in (*_DESCRIBED, *VOTERS)}
+    listed = [
+        _describe(measurement, dict(zip(columns, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    ]
     summary: dict[str, Any] = {
         **verdict_counts(table.words("verdict")),
         "timeouts": listed,
@@ -133,23 +137,29 @@ def _kernel_vote(measurement: Timeline, table: Table, row: int) -> int:
     return _SPURIOUS if acked < recover else 0
 
 
-def _describe(measurement: Timeline, table: Table, row: int) -> dict[str, Any]:
-    votes = {name: schema.VOTES[int(table[name][row])] for name in VOTERS}
-    rto_ns, rto_max_ns = int(table["rto_ns"][row]), int(table["rto_max_ns"][row])
+_DESCRIBED = (
+    *("t_ns", "conn", "dir", "record", "seq", "backoff", "silence_ns", "rto_ns", "waited_ns", "rto_max_ns"),
+    *("verdict", "answer_record"),
+)
+
+
+def _describe(measurement: Timeline, timeout: Mapping[str, int]) -> dict[str, Any]:
+    votes = {name: schema.VOTES[timeout[name]] for name in VOTERS}
+    rto_ns, rto_max_ns = timeout["rto_ns"], timeout["rto_max_ns"]
     return {
-        "t": round(measurement.seconds(table["t_ns"][row]), 6),
-        "conn": int(table["conn"][row]),
-        "direction": schema.DIRECTIONS[int(table["dir"][row])],
-        "record": int(table["record"][row]),
-        "seq": int(table["seq"][row]),
-        "backoff": int(table["backoff"][row]),
-        "silence_s": round(int(table["silence_ns"][row]) / 1e9, 6),
+        "t": round(measurement.seconds(timeout["t_ns"]), 6),
+        "conn": timeout["conn"],
+        "direction": schema.DIRECTIONS[timeout["dir"]],
+        "record": timeout["record"],
+        "seq": timeout["seq"],
+        "backoff": timeout["backoff"],
+        "silence_s": round(timeout["silence_ns"] / 1e9, 6),
         "rto_s": round(rto_ns / 1e9, 6) if rto_ns >= 0 else None,
-        "waited_s": round(int(table["waited_ns"][row]) / 1e9, 6),
+        "waited_s": round(timeout["waited_ns"] / 1e9, 6),
         "rto_max_s": round(rto_max_ns / 1e9, 6) if rto_max_ns >= 0 else None,
-        "verdict": schema.VERDICTS[int(table["verdict"][row])],
+        "verdict": schema.VERDICTS[timeout["verdict"]],
         "votes": {name: vote for name, vote in votes.items() if vote != "abstains"},
-        "answer_record": int(table["answer_record"][row]) or None,
+        "answer_record": timeout["answer_record"] or None,
     }
 
 

@@ -170,7 +170,8 @@ class Table:
         if isinstance(column, np.ndarray):
             return column
         if isinstance(column, _Pick):
-            column = column.table[name][column.rows]
+            held, rows = column.table[name], column.rows
+            column = held[rows] if isinstance(rows, slice) else held.take(rows)
             self._columns[name] = column
         elif isinstance(column, _Of):
             column = column.table[name]
@@ -186,7 +187,7 @@ class Table:
             back[column.rows] = ordered
             self._columns[name] = column = back
         elif isinstance(column, _Parts):
-            column = np.concatenate([table[name] for table in column.tables])[column.rows]
+            column = np.concatenate([table[name] for table in column.tables]).take(column.rows)
             self._columns[name] = column
         elif isinstance(column, Sparse):
             column = column.array(self._rows, _dtype(self.schema.by_name[name].dtype))
@@ -198,7 +199,7 @@ class Table:
         holder = column.table
         while isinstance(other := holder._columns[name], _Of):
             holder = other.table
-        taken: Array = holder[name][column.rows]
+        taken: Array = holder[name].take(column.rows, mode="clip")  # unchecked: every row once
         taken.flags.writeable = False  # flows are views of it
         self._columns[name] = taken
         if isinstance(holder._columns[name], np.ndarray):

@@ -114,17 +114,20 @@ class FlowIndex:
     """
 
     def __init__(self, segments: Table) -> None:
-        conn, source = segments["conn"].astype(np.int64) + 1, segments["source"]
+        conn, source = segments["conn"], segments["source"]
         self._sources = int(source.max(initial=0)) + 1
-        self._connections = int(conn.max(initial=0)) + 1
-        key = (source * np.int64(2) + segments["dir"]) * self._connections + conn
-        if 2 * self._sources * self._connections <= 1 << 16:
-            key = key.astype(np.uint16)  # such keys are sorted digit by digit
+        self._connections = int(conn.max(initial=-1)) + 2
+        # Small keys take less memory, and are sorted digit by digit.
+        kind = np.dtype("uint16" if 2 * self._sources * self._connections <= 1 << 16 else "int64")
+        way = segments["dir"].astype(kind)
+        if self._sources > 1:
+            way = way + 2 * source.astype(kind)
+        key: Array = way * self._connections + conn.astype(kind) + 1
         t_ns = segments["t_ns"]
         # Rows are in time order already; a stable sort keeps them so within each flow.
         in_time = not np.any(t_ns[1:] < t_ns[:-1])
         order = np.argsort(key, kind="stable") if in_time else np.lexsort((t_ns, key))
-        key = key[order]
+        key = key.take(order)
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         self._keys = key[starts].astype(np.int64)
         self._bounds = np.append(starts, len(key))
@@ -161,8 +164,8 @@ class FlowIndex:
         """
         at = self._place(conn, direction, source)
         if self._carrying is None:
-            data = np.append(0, np.cumsum(self.segments["length"] > 0))
-            self._carrying = np.diff(data[self._bounds]).tolist()
+            data = np.flatnonzero(self.segments["length"] > 0)
+            self._carrying = np.diff(np.searchsorted(data, self._bounds)).tolist()
         return 0 if at < 0 else self._carrying[at]
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from multitracer.diagnosis.chains.found import chains_of
@@ -141,7 +142,7 @@ def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
     if place is None or not chains:
         return found
     evidence = tuple(dict.fromkeys(record for one in chains for record in one.evidence))
-    numbers = tuple(number for one in chains for number in one.chains)
+    numbers = tuple(chain.from_iterable(one.chains for one in chains))
     evidence = evidence[:MOST_EVIDENCE]
     pointed = replace(found[place], evidence=evidence, command=chains[0].command, chains=numbers)
     return [*found[:place], pointed, *found[place + 1 :]]

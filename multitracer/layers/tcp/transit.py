@@ -266,7 +266,10 @@ def part_sent_later(data: FlowBatch, full: Times) -> npt.NDArray[np.float64]:
         Payload of a full segment, for each segment.
     """
     first = GroupedSearch(data.count, data["seq"]).at(data.of, data["seq"])
-    part = (_next_copy_ns(first, data["t_ns"]) < np.iinfo(np.int64).max).astype(np.float64)
+    order = np.argsort(first, kind="stable")  # they are in time order
+    first = first.take(order)
+    part = np.zeros(len(data))
+    part[order[:-1][first[1:] == first[:-1]]] = 1.0
     copies, divided = np.flatnonzero(data["duplicate"] > 0), np.flatnonzero(data["length"] > full)
     if not len(copies) or not len(divided):
         return part

@@ -51,12 +51,15 @@ def _without_unfilled(segments: Table) -> Table:
     bad = checksum == segments.code("checksum", "bad")
     if not bad.any():
         return segments
-    flow = segments["conn"].astype(np.int64) * 2 + segments["dir"]
-    right = np.zeros(int(flow.max()) + 1, dtype=np.bool_)
-    right[flow[(checksum == segments.code("checksum", "good")) & (flow >= 0)]] = True
-    unfilled = bad & (flow >= 0) & ~right[np.maximum(flow, 0)]
+    flow = segments["conn"] * np.int32(2)
+    flow += segments["dir"]
+    # The last two places, -2 and -1, are of segments of no connection, of which nothing is known.
+    verified = np.zeros(int(flow.max()) + 3, dtype=np.bool_)
+    verified[flow[checksum == segments.code("checksum", "good")]] = True
+    verified[-2:] = True
+    unfilled = bad & ~verified[flow]
     if not unfilled.any():
         return segments
-    return segments.replace(
-        checksum=np.where(unfilled, segments.code("checksum", "unverified"), checksum).astype(np.int8)
-    )
+    checksum = checksum.copy()
+    checksum[unfilled] = segments.code("checksum", "unverified")
+    return segments.replace(checksum=checksum)

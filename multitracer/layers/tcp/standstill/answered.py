@@ -28,6 +28,8 @@ _COUNTS = 0.5
 """Identifications of ACKs count if so many steps behind a silence are of one."""
 _WITHHELD_NS = 20_000_000
 """An ACK is withheld for longer (RFC 5681, section 4.2; stacks in use: 25 ms to 200 ms)."""
+_NEVER_NS = 2**62 - 1
+"""The end of all times; an RTT behind it is a time, too."""
 _COPY = ("record", "t_ns", "seq")
 NO_ANSWER = 0x03
 """FIN and SYN: what has one was not sent to answer data."""
@@ -88,8 +90,8 @@ class Answered:
 
     def first_sent_ns(self, byte: Times) -> Times:
         """When bytes were sent first; the end of all times for those that were not."""
-        never = np.iinfo(np.int64).max // 2
-        return np.asarray(np.append(self._sent_ns, never)[self._ends.searchsorted(byte, side="right")])
+        row, last = self._ends.searchsorted(byte, side="right"), len(self._sent_ns) - 1
+        return np.where(row <= last, self._sent_ns[np.minimum(row, last)], _NEVER_NS)
 
     def duplicates(self, at: int) -> bool:
         """Whether an ACK only repeats the one before. Without SACK it does not show which segment it answers.
@@ -188,7 +190,9 @@ class Answered:
         return before > 0 and last == (before + 1) % 2**16 and bool((steps == 1).mean() >= _COUNTS)
 
     def _first_of(self, byte: int) -> int:
-        return int(self.first_sent_ns(np.asarray(byte)))
+        """As `first_sent_ns`, of one byte."""
+        row = int(self._ends.searchsorted(byte, side="right"))
+        return int(self._sent_ns[row]) if row < len(self._sent_ns) else _NEVER_NS
 
     def _again_for(self, first: int, last: int, t_ns: int) -> int:
         """When any of some bytes was sent again, the last time that an ACK can answer; 0 if it never was."""
@@ -209,7 +213,7 @@ class Answered:
         advance = self._ack[numbers] > self.acked[numbers - 1]
         place = before - (int(np.count_nonzero(same | advance)) - 1)
         if not 0 <= place < before or int(self._length[place:before].max()) > self._unit:
-            return int(np.iinfo(np.int64).max) // 2
+            return _NEVER_NS
         return int(self._sent_ns[place])
 
 

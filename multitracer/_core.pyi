@@ -18,6 +18,8 @@ _Ints: TypeAlias = npt.NDArray[np.int64]
 _Issue: TypeAlias = tuple[str, int, int, str]
 """Code, count, first record, detail."""
 
+_Field: TypeAlias = tuple[str, str, _Ints | list[str] | None]
+
 _TextScan: TypeAlias = tuple[dict[str, _Columns], list[_Issue], dict[str, Any]]
 """Columns by table, issues, facts (always ``lines`` and ``resolution_ns``)."""
 
@@ -173,8 +175,11 @@ def walk_anchors(
 def json_text(value: object, level: int) -> str:
     """As json.dumps with an indent of 2, for a place `level` steps inside."""
 
-def json_rows(fields: list[tuple[str, str, _Ints | list[str]]], t0_ns: int, level: int) -> list[str]:
+def json_rows(fields: list[_Field], t0_ns: int, level: int) -> list[str]:
     """Rows of a table as JSON objects: key, kind and values of each column."""
+
+def json_nested_rows(fields: list[_Field], inner: list[_Field], bounds: _Ints, t0_ns: int, level: int) -> str:
+    """Rows as entries of a list; a column of kind ``rows`` holds rows of `inner`, by `bounds`."""
 
 def bytes_covered_before(first: _Ints, length: _Ints) -> _Ints:
     """Of each stretch of bytes, how many an earlier one had."""

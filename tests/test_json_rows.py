@@ -53,6 +53,33 @@ def test_rows_are_written_as_objects_are(rows: list[tuple[int, str]], t0_ns: int
     assert native.json_rows(fields, t0_ns, level) == [native.json_text(one, level) for one in objects]
 
 
+@given(st.lists(st.lists(st.tuples(whole, text), max_size=3), max_size=4), st.integers(0, 3))
+def test_rows_in_rows_are_written_as_objects_are(lists: list[list[tuple[int, str]]], level: int) -> None:
+    """The second table's rows go to those of the first one by their bounds."""
+    flat = [row for rows in lists for row in rows]
+    bounds = np.cumsum([0, *map(len, lists)])
+    inner: list[tuple[str, str, Any]] = [
+        ("value", "number", np.array([value for value, _ in flat], dtype=np.int64)),
+        ("word", "text", [word for _, word in flat]),
+    ]
+    fields: list[tuple[str, str, Any]] = [("at", "number", np.arange(len(lists))), ("rows", "rows", None)]
+    objects = [
+        {"at": at, "rows": [{"value": value, "word": word or None} for value, word in rows]}
+        for at, rows in enumerate(lists)
+    ]
+    written = native.json_nested_rows(fields, inner, bounds, level=level)
+    assert written == (",\n" + "  " * level).join(native.json_text(one, level) for one in objects)
+
+
+def test_bounds_must_be_those_of_the_rows() -> None:
+    one = [("a", "number", np.zeros(1, dtype=np.int64))]
+    for bounds in ([0], [0, 2], [1, 0], [-1, 1], [0, 1, 1]):
+        with pytest.raises(ValueError, match="bounds"):
+            native.json_nested_rows([*one, ("b", "rows", None)], one, np.array(bounds))
+    with pytest.raises(ValueError, match="rows in rows"):
+        native.json_rows([*one, ("b", "rows", None)])
+
+
 def test_what_cannot_be_written_is_refused() -> None:
     one, two = np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
     with pytest.raises(ValueError, match="different lengths"):

@@ -57,6 +57,7 @@ from multitracer.native.text import (
     scan as scan,
 )
 from multitracer.native.values import (
+    json_nested_rows as json_nested_rows,
     json_rows as json_rows,
     json_text as json_text,
 )

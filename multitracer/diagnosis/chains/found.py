@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from multitracer import native
@@ -83,26 +82,24 @@ class Columns:
                 ],
             }
 
-    def texts(self, begin: int, end: int) -> list[str]:
-        """Adjacent chains as entries of the JSON object, without the chains: the same as of `chains`."""
+    def text(self, begin: int, end: int) -> str:
+        """Adjacent chains as entries of a list of the JSON object: the same as of `chains`."""
         table, events = self.table, self.events
         own = slice(int(self.bounds[begin]), int(self.bounds[end]))
         given: dict[str, Array | list[str]] = {name: events[name][own] for name in _FIELDS}
         paths = np.array([*self.paths, ""], dtype=object)  # the last one for those without a source
         given["source"] = paths[given["source"]].tolist()
         given |= {name: events[name][own].tolist() for name in ("what", "frames", "cause", "rule")}
-        written = native.json_rows([(key, kind, given[name]) for key, kind, name in _EVENT], self.t0_ns, 4)
-        bounds = (self.bounds[begin : end + 1] - own.start).tolist()
-        lists = [_listed(written[first:last]) for first, last in pairwise(bounds)]
         kinds = np.array(table.schema.by_name["kind"].categories, dtype=object)
-        of: dict[str, Array | list[str]] = {name: table[name][begin:end] for name in _COLUMNS}
-        of |= {"kind": kinds[of["kind"]].tolist(), "dropped": self.dropped[begin:end], "events": lists}
-        return native.json_rows([(key, kind, of[name]) for key, kind, name in _CHAIN], self.t0_ns, 2)
-
-
-def _listed(entries: list[str]) -> str:
-    """A list of the JSON object, three steps inside."""
-    return "[\n        " + ",\n        ".join(entries) + "\n      ]" if entries else "[]"
+        of: dict[str, Array | list[str] | None] = {name: table[name][begin:end] for name in _COLUMNS}
+        of |= {"kind": kinds[of["kind"]].tolist(), "dropped": self.dropped[begin:end], "events": None}
+        return native.json_nested_rows(
+            [(key, kind, of[name]) for key, kind, name in _CHAIN],
+            [(key, kind, given[name]) for key, kind, name in _EVENT],
+            self.bounds[begin : end + 1] - own.start,
+            self.t0_ns,
+            level=2,
+        )
 
 
 _CHAIN = (
@@ -117,9 +114,9 @@ _CHAIN = (
     ("dropped_bytes", "number", "dropped"),
     ("cost_s", "seconds", "cost_ns"),
     ("silence_s", "seconds", "silence_ns"),
-    ("events", "json", "events"),
+    ("events", "rows", "events"),
 )
-"""Keys of a chain, how each is written, and its column; see `multitracer.native.values.json_rows`."""
+"""Keys of a chain, how each is written, and its column; see `multitracer.native.values`."""
 
 _EVENT = (
     ("event", "number", "event"),
@@ -226,8 +223,8 @@ class Chains(Derived[Object]):
     def _text(self, flat: bool) -> Iterator[bytes]:
         """All of them as entries of a JSON list (`multitracer.output.jsontext`)."""
         for begin in range(0, len(self.rows), _AT_ONCE):
-            entries = self.of.texts(begin, min(begin + _AT_ONCE, len(self.rows)))
-            text = ("," if begin else "") + "\n    " + ",\n    ".join(entries)
+            entries = self.of.text(begin, min(begin + _AT_ONCE, len(self.rows)))
+            text = ("," if begin else "") + "\n    " + entries
             yield (re.sub("\n *", "", text) if flat else text).encode()
 
     def where(self, mask: Array) -> Chains:
@@ -250,7 +247,7 @@ class Chains(Derived[Object]):
 
     def seconds(self, name: str) -> list[float]:
         """A column of nanoseconds, as each chain has it in seconds."""
-        return [_seconds(value) for value in self.column(name).tolist()]
+        return [_seconds(value) if value else 0.0 for value in self.column(name).tolist()]
 
     @property
     def dropped_bytes(self) -> int:

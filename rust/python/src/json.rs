@@ -13,6 +13,7 @@ const MOST_LEVELS: usize = 200;
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_text, m)?)?;
     m.add_function(wrap_pyfunction!(json_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(json_nested_rows, m)?)?;
     Ok(())
 }
 
@@ -44,6 +45,8 @@ enum Column<'py> {
     Text(Vec<Bound<'py, PyString>>),
     /// JSON as it is.
     Json(Vec<Bound<'py, PyString>>),
+    /// Rows of another table.
+    Rows,
 }
 
 impl<'py> Column<'py> {
@@ -58,12 +61,14 @@ impl<'py> Column<'py> {
             "known time" => Self::KnownTime(values.extract()?),
             "text" => Self::Text(values.extract()?),
             "json" => Self::Json(values.extract()?),
+            "rows" if values.is_none() => Self::Rows,
             _ => return Err(PyValueError::new_err(format!("JSON: no kind of column is called {kind}"))),
         })
     }
 
-    fn len(&self) -> PyResult<usize> {
-        Ok(match self {
+    /// How many values it has; None if that is not its own to say.
+    fn len(&self) -> PyResult<Option<usize>> {
+        Ok(Some(match self {
             Self::Number(values)
             | Self::Known(values)
             | Self::Some(values)
@@ -72,7 +77,8 @@ impl<'py> Column<'py> {
             | Self::Time(values)
             | Self::KnownTime(values) => values.as_slice()?.len(),
             Self::Text(values) | Self::Json(values) => values.len(),
-        })
+            Self::Rows => return Ok(None),
+        }))
     }
 
     fn write(&self, out: &mut String, row: usize, t0_ns: i64) -> PyResult<()> {
@@ -96,6 +102,7 @@ impl<'py> Column<'py> {
             Self::Text(values) if values[row].is_empty()? => out.push_str("null"),
             Self::Text(values) => write_string(out, &values[row])?,
             Self::Json(values) => out.push_str(values[row].to_str()?),
+            Self::Rows => {}
         }
         Ok(())
     }
@@ -124,37 +131,117 @@ fn push_seconds(out: &mut String, ns: i64) {
 
 /// Rows of a table as JSON objects, each as `json_text` writes it: key, kind and values of each column.
 #[pyfunction]
-fn json_rows(
-    fields: Vec<(String, String, Bound<'_, PyAny>)>,
-    t0_ns: i64,
-    level: usize,
-) -> PyResult<Vec<String>> {
-    let mut columns = Vec::with_capacity(fields.len());
-    for (key, kind, values) in &fields {
-        let mut before = String::new();
-        new_line(&mut before, level + 1);
-        push_string(&mut before, key);
-        before.push_str(": ");
-        columns.push((before, Column::of(kind, values)?));
-    }
-    let lengths = columns.iter().map(|(_, column)| column.len()).collect::<PyResult<Vec<_>>>()?;
-    let rows = lengths.first().copied().unwrap_or(0);
-    if lengths.iter().any(|length| *length != rows) {
-        return Err(PyValueError::new_err("JSON: columns of different lengths"));
-    }
-    (0..rows)
+fn json_rows(fields: Vec<Field<'_>>, t0_ns: i64, level: usize) -> PyResult<Vec<String>> {
+    let rows = Rows::of(&fields, t0_ns, level)?;
+    (0..rows.count)
         .map(|row| {
-            let mut out = String::with_capacity(32 * columns.len());
-            for (index, (before, column)) in columns.iter().enumerate() {
-                out.push(if index == 0 { '{' } else { ',' });
-                out.push_str(before);
-                column.write(&mut out, row, t0_ns)?;
-            }
-            new_line(&mut out, level);
-            out.push('}');
+            let mut out = String::with_capacity(32 * rows.columns.len());
+            rows.write(&mut out, row, no_rows)?;
             Ok(out)
         })
         .collect()
+}
+
+/// The same as entries of a list, in one text; a column of kind `rows` holds those rows of another table that
+/// are between two bounds, as a list.
+#[pyfunction]
+fn json_nested_rows(
+    fields: Vec<Field<'_>>,
+    inner: Vec<Field<'_>>,
+    bounds: PyReadonlyArray1<'_, i64>,
+    t0_ns: i64,
+    level: usize,
+) -> PyResult<String> {
+    let rows = Rows::of(&fields, t0_ns, level)?;
+    let inner = Rows::of(&inner, t0_ns, level + 2)?;
+    let bounds = bounds.as_slice()?;
+    let ascend = bounds.windows(2).all(|pair| 0 <= pair[0] && pair[0] <= pair[1]);
+    if bounds.len() != rows.count + 1 || !ascend || bounds[rows.count] as usize > inner.count {
+        return Err(PyValueError::new_err("JSON: bounds that are not those of the rows"));
+    }
+    let mut out =
+        String::with_capacity(32 * (rows.count * rows.columns.len() + inner.count * inner.columns.len()));
+    for row in 0..rows.count {
+        if row > 0 {
+            out.push(',');
+            new_line(&mut out, level);
+        }
+        rows.write(&mut out, row, |out, row| {
+            let (begin, end) = (bounds[row] as usize, bounds[row + 1] as usize);
+            out.push('[');
+            for at in begin..end {
+                if at > begin {
+                    out.push(',');
+                }
+                new_line(out, level + 2);
+                inner.write(out, at, no_rows)?;
+            }
+            if end > begin {
+                new_line(out, level + 1);
+            }
+            out.push(']');
+            Ok(())
+        })?;
+    }
+    Ok(out)
+}
+
+/// Rows are nested once.
+fn no_rows(_: &mut String, _: usize) -> PyResult<()> {
+    Err(PyValueError::new_err("JSON: rows in rows"))
+}
+
+/// Key, kind and values of a column.
+type Field<'py> = (String, String, Bound<'py, PyAny>);
+
+/// Rows of a table that become JSON objects.
+struct Rows<'py> {
+    columns: Vec<(String, Column<'py>)>,
+    count: usize,
+    t0_ns: i64,
+    level: usize,
+}
+
+impl<'py> Rows<'py> {
+    fn of(fields: &[Field<'py>], t0_ns: i64, level: usize) -> PyResult<Self> {
+        let mut columns = Vec::with_capacity(fields.len());
+        for (key, kind, values) in fields {
+            let mut before = String::new();
+            new_line(&mut before, level + 1);
+            push_string(&mut before, key);
+            before.push_str(": ");
+            columns.push((before, Column::of(kind, values)?));
+        }
+        let mut lengths = Vec::with_capacity(columns.len());
+        for (_, column) in &columns {
+            lengths.extend(column.len()?);
+        }
+        let count = lengths.first().copied().unwrap_or(0);
+        if lengths.iter().any(|length| *length != count) {
+            return Err(PyValueError::new_err("JSON: columns of different lengths"));
+        }
+        Ok(Self { columns, count, t0_ns, level })
+    }
+
+    /// Writes one; `rows` writes what a column of this kind holds.
+    fn write(
+        &self,
+        out: &mut String,
+        row: usize,
+        rows: impl Fn(&mut String, usize) -> PyResult<()>,
+    ) -> PyResult<()> {
+        for (index, (before, column)) in self.columns.iter().enumerate() {
+            out.push(if index == 0 { '{' } else { ',' });
+            out.push_str(before);
+            match column {
+                Column::Rows => rows(out, row)?,
+                column => column.write(out, row, self.t0_ns)?,
+            }
+        }
+        new_line(out, self.level);
+        out.push('}');
+        Ok(())
+    }
 }
 
 fn write_value(out: &mut String, value: &Bound<'_, PyAny>, level: usize, depth: usize) -> PyResult<()> {

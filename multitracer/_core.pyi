@@ -58,6 +58,49 @@ def sniff_pppd(head: bytes) -> bool: ...
 def scan_pppd(path: str) -> _TextScan:
     """Facts: protocols (frames by name), octets and wrong_headers ([sent, received]), started."""
 
+# values of many groups in one column, group behind group
+
+def highest_in_group(of: _Ints, values: _Ints) -> _Ints:
+    """For each row, the highest value of its group up to and with it."""
+
+def advancing_in_group(of: _Ints, values: _Ints) -> npt.NDArray[np.bool_]:
+    """The rows whose value is higher than all before in their group."""
+
+def places_in_group(known: tuple[_Ints, _Ints], wanted: tuple[_Ints, _Ints], right: bool) -> _Ints:
+    """Where (group, value) pairs would be inserted among others, which ascend."""
+
+# what senders had in the network; see multitracer.native.in_flight
+
+_Small: TypeAlias = npt.NDArray[np.int32]
+_Flags: TypeAlias = npt.NDArray[np.bool_]
+_Sent: TypeAlias = tuple[_Ints, _Ints, _Ints, _Ints, _Small, _Small, _Flags, _Ints]
+_Received: TypeAlias = tuple[_Ints, _Ints, _Ints, _Ints, _Ints, npt.NDArray[np.int8], _Flags]
+_Level: TypeAlias = tuple[_Ints, npt.NDArray[np.float64]]
+
+def in_flight_levels(
+    count: int, data: _Sent, acks: _Received, recoveries: tuple[_Ints, _Ints, _Ints]
+) -> tuple[_Ints, list[_Level]]:
+    """Of each sender: its time; the largest value and the sum over time, of FlightSize and of the pipe."""
+
+def in_flight_steps(
+    count: int, data: _Sent, acks: _Received, recoveries: tuple[_Ints, _Ints, _Ints]
+) -> tuple[_Ints, _Ints, _Ints]:
+    """Row, FlightSize and pipe of every step."""
+
+def loss_recoveries(
+    again: tuple[_Ints, _Ints, _Ints], acks: tuple[_Ints, _Ints, _Ints]
+) -> tuple[_Ints, _Ints, _Ints]:
+    """Sender, begin and end of each recovery; see multitracer.native.loss_recovery."""
+
+# the bottleneck of a transfer; see multitracer.native.bottleneck
+
+def bottleneck_rates(
+    in_ns: _Ints, out_ns: _Ints, size: _Ints, smallest_ns: int, still_ns: int
+) -> tuple[float, float]: ...
+def bottleneck_served(in_ns: _Ints, size: npt.NDArray[np.float64], rate: float) -> _Ints: ...
+def bottleneck_busy(in_ns: _Ints, out_ns: _Ints, rest_ns: int) -> _Ints:
+    """Begins and ends in turn."""
+
 # captures
 
 def sniff_diag(head: bytes) -> bool: ...

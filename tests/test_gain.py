@@ -20,8 +20,9 @@ from multitracer.diagnosis.findings.priced import (
     from_captures,
 )
 from multitracer.diagnosis.gain import Claim, Loss, costs, loss_of_link, loss_of_path, opening_s
-from multitracer.layers.tcp.bottleneck import Bottleneck, _rate
+from multitracer.layers.tcp.bottleneck import STILL_NS, Bottleneck
 from multitracer.model.arrays.intervals import intervals
+from multitracer.native.bottleneck import rates
 
 NONE = intervals(())
 SECONDS = st.floats(0, 1e5, allow_nan=False)
@@ -174,7 +175,7 @@ def test_the_rate_is_that_of_packets_that_waited() -> None:
             stood = 900_000_000 if window == 20 and packet > 2 else 0
             came.append(start + delay_ns + (packet + 1) * service_ns + stood)
     in_ns, out_ns = np.array(left, dtype=np.int64), np.array(came, dtype=np.int64)
-    rate = _rate(in_ns, out_ns, np.full(len(left), size), delay_ns + service_ns)
+    rate, _ = rates(in_ns, out_ns, np.full(len(left), size), delay_ns + service_ns, STILL_NS)
     assert rate == pytest.approx(size / service_ns * 1e9, rel=0.05)
 
 

@@ -33,19 +33,15 @@ from multitracer.model.arrays.intervals import (
     union,
 )
 from multitracer.model.arrays.least import least_between
-from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 from multitracer.model.timeline import Connection, Timeline
+from multitracer.native import bottleneck as native
 
 _FEW = 8
-_TRAIN = 32
-_SHARE = 0.5
-_STEPS = 4
 STILL_NS = 200_000_000
 """The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
 distances of packets, stands still."""
-_FACTOR = 8
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _NONE_WAITED = "no data queued at a link behind the capture, so that its capacity is unknown"
@@ -180,37 +176,38 @@ def _found(m: Timeline) -> Bottleneck | str:
     basis = "arrivals" if all(one.basis == "arrivals" for one in parts) else "ACKs"
     order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
     in_ns, out_ns, size, again = (
-        np.concatenate([getattr(one, name) for one in parts])[order]
+        np.concatenate([getattr(one, name) for one in parts]).take(order)
         for name in ("in_ns", "out_ns", "size", "again")
     )
     del parts, order
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
         return _TOO_FEW
-    delay = out_ns[known] - in_ns[known]
+    seen = in_ns[known], out_ns[known]
+    delay, seen_size = seen[1] - seen[0], size[known]
     smallest = int(delay.min())
-    rate = _rate(in_ns[known], out_ns[known], size[known], smallest)
+    rate, peak = native.rates(*seen, seen_size, smallest, STILL_NS)
     if rate <= 0:
         return _NONE_WAITED
-    if np.mean(2 * delay < size[known] * (1e9 / rate)) > _TOO_SOON:
+    if np.mean(2 * delay < seen_size * (1e9 / rate)) > _TOO_SOON:
         return _PASSED
-    del delay
+    del delay, seen_size
     packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
     span = data_spans(m)
     rest = smallest - packet_ns
     # From ACKs the receiver's delay of them counts as busy; it may have been idle for as long as one packet.
     slack = packet_ns if basis == "arrivals" else 2 * packet_ns
-    seen = (in_ns[known], out_ns[known])
     middle = _idle(*seen, rest, span)
     most = _idle(*seen, rest + slack, span)
     del seen
     # At its rate, and had it nothing else to do (the link may have sent frames again).
-    most = max(most, _idle(in_ns, _fluid(in_ns, size, rate), 0, span), key=total)
+    most = max(most, _idle(in_ns, native.served(in_ns, size, rate), 0, span), key=total)
     least = _idle(in_ns, _stay(in_ns, out_ns), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
-    peak = max(_peak(out_ns[known], size[known]), rate)
-    return Bottleneck(rate, peak, packet_ns, smallest, middle, least, most, span, in_ns, size, again, basis)
+    return Bottleneck(
+        rate, max(peak, rate), packet_ns, smallest, middle, least, most, span, in_ns, size, again, basis
+    )
 
 
 def _on_the_wire(data: FlowBatch, full: Times) -> Times:
@@ -221,9 +218,7 @@ def _on_the_wire(data: FlowBatch, full: Times) -> Times:
 
 
 def _idle(in_ns: Times, out_ns: Times, rest: int, span: Intervals) -> Intervals:
-    ends = out_ns - rest
-    np.maximum(ends, in_ns, out=ends)
-    return subtract(span, intersect(covered(in_ns, ends), span))
+    return subtract(span, intersect(native.busy(in_ns, out_ns, rest), span))
 
 
 def _stay(in_ns: Times, out_ns: Times) -> Times:
@@ -255,74 +250,9 @@ def _repaired(data: FlowBatch, out: Times) -> Flags:
     return repaired
 
 
-def _fluid(in_ns: Times, size: Array, rate: float) -> Times:
-    """When each packet would be out of a queue that is served at a constant rate."""
-    # Each step takes the place of the one before: of millions of packets, few arrays are held at once.
-    service = np.cumsum(size) * (1e9 / rate)
-    out = (in_ns - in_ns[0]).astype(np.float64)
-    out[1:] -= service[:-1]
-    np.maximum.accumulate(out, out=out)
-    out += service
-    del service
-    np.round(out, out=out)
-    # A stamp that is damaged may give a rate at which the queue is never served: the end of all times then.
-    np.minimum(out, float(2**62) - float(abs(int(in_ns[0]))), out=out)
-    served: Times = out.astype(np.int64)
-    served += in_ns[0]
-    return served
-
-
-def _rate(in_ns: Times, out_ns: Times, size: Times, smallest: int) -> float:
-    """Bytes per second that come out while others wait.
-
-    One had to wait if it would have reached the bottleneck, had it met no other, before the one in front of
-    it had left: the smallest delay has the time of a packet in it, half of which is allowed. That time
-    follows from the rate, so that it is found in a few steps, from a first one that takes delays well above
-    the smallest for waiting. Where the path stood still nothing came out, whatever its rate.
-    """
-    order = np.argsort(out_ns, kind="stable")
-    in_ns, out_ns, sizes = in_ns[order], out_ns[order], size[order].astype(np.float64)[1:]
-    gap = np.diff(out_ns)
-    waiting = in_ns[1:] < out_ns[:-1] - _SHARE * smallest
-    if np.count_nonzero(waiting) < _FEW:
-        waiting = in_ns[1:] < out_ns[:-1]
-    rate = _carried(gap, sizes, waiting)
-    for _ in range(_STEPS if rate > 0 else 0):
-        waiting = in_ns[1:] < out_ns[:-1] - smallest + np.minimum(sizes / rate * (1e9 / 2), smallest)
-        found = _carried(gap, sizes, waiting) if np.count_nonzero(waiting) >= _FEW else 0.0
-        if found <= 0 or abs(found - rate) < 0.01 * rate:
-            break
-        rate = found
-    return rate
-
-
-def _carried(gap: Times, size: Array, waiting: Flags) -> float:
-    """Bytes a second of packets that waited; pauses in which the path stood still apart."""
-    gaps, sizes = gap[waiting], size[waiting]
-    if not len(gaps):
-        return 0.0
-    moving = gaps <= max(STILL_NS, _FACTOR * int(np.median(gaps)))
-    time = float(gaps[moving].sum())
-    return float(sizes[moving].sum()) / time * 1e9 if time > 0 else 0.0
-
-
-def _peak(out_ns: Times, size: Times) -> float:
-    """Bytes per second of trains of some packets as they come out, of all but the fastest hundredth.
-
-    A link that was never full shows its rate in them only, and ACKs that were held up and came in a bunch
-    show more than it: an upper bound, not an estimate.
-    """
-    order = np.argsort(out_ns, kind="stable")
-    out_ns, size = out_ns[order], size[order]
-    if len(out_ns) <= _TRAIN:
-        return 0.0
-    carried = np.cumsum(size)
-    time = out_ns[_TRAIN:] - out_ns[:-_TRAIN]
-    measured = time > 0
-    if not measured.any():
-        return 0.0
-    rates = (carried[_TRAIN:] - carried[:-_TRAIN])[measured] / time[measured] * 1e9
-    return float(quantiles(rates, [0.99])[0])
+def _served(in_ns: Times, size: Array, rate: float) -> Intervals:
+    """When a queue is served that takes all packets, at a constant rate in bytes a second."""
+    return native.busy(in_ns, native.served(in_ns, size, rate), 0)
 
 
 def empty_queue(found: Bottleneck, size: Array, rate: float, still: Intervals) -> Intervals:
@@ -339,11 +269,11 @@ def empty_queue(found: Bottleneck, size: Array, rate: float, still: Intervals) -
         Times in which it is not served at all.
     """
     if not len(still):
-        return subtract(found.span, covered(found.in_ns, _fluid(found.in_ns, size, rate)))
+        return subtract(found.span, _served(found.in_ns, size, rate))
     # By a clock that stops while nothing is served, the rate is constant.
     in_ns = found.in_ns - measure(found.in_ns, still)
     span = found.span - measure(found.span.ravel(), still).reshape(found.span.shape)
-    empty = subtract(span, covered(in_ns, _fluid(in_ns, size, rate)))
+    empty = subtract(span, _served(in_ns, size, rate))
     lengths = np.append(0, np.cumsum(still[:, 1] - still[:, 0]))
     stops = still[:, 0] - lengths[:-1]
     begins = empty[:, 0] + lengths[np.searchsorted(stops, empty[:, 0], side="right")]

@@ -15,6 +15,7 @@ import numpy as np
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
+from multitracer.native import grouped
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -186,7 +187,7 @@ def flows(
 
 
 class GroupedSearch:
-    """Binary search within each of many flows by one call of `np.searchsorted`.
+    """Binary search within each of many flows by one call, and keys to sort (flow, value) pairs by.
 
     A (flow, value) pair becomes one int64 key; keys are ordered by flow, then by value.
 
@@ -198,23 +199,31 @@ class GroupedSearch:
         The values to search among: byte numbers or times in ns. Keys of these are exact. A value that is not
         among them may share its key with others between the same two known values (or beyond the ends), so
         compare it with known values only.
-
-    Attributes
-    ----------
-    low, high : int
-        One less than the least known value, and one more than the largest.
     """
 
     def __init__(self, count: int, *known: Times) -> None:
-        filled = [part for part in known if len(part)]
-        self.low = min((int(part.min()) for part in filled), default=0) - 1
-        self.high = max((int(part.max()) for part in filled), default=0) + 1
-        self._span = self.high - self.low + 1
-        self._values: Times | None = None
-        if filled and self._span * max(count, 1) >= _COUNTABLE:
-            # Too far apart to be numbered through: their ranks stand for them, odd ones for those known.
-            self._values = sorted_unique(np.concatenate(filled))
-            self._span = 2 * len(self._values) + 2
+        self._count = count
+        self._known = [part for part in known if len(part)]
+
+    @cached_property
+    def low(self) -> int:
+        """One less than the least known value."""
+        return min((int(part.min()) for part in self._known), default=0) - 1
+
+    @cached_property
+    def high(self) -> int:
+        """One more than the largest known value."""
+        return max((int(part.max()) for part in self._known), default=0) + 1
+
+    @cached_property
+    def _values(self) -> Times | None:
+        """Values too far apart to be numbered through: ranks stand for them, odd ones for those known."""
+        apart = (self.high - self.low + 1) * max(self._count, 1) >= _COUNTABLE
+        return sorted_unique(np.concatenate(self._known)) if self._known and apart else None
+
+    @cached_property
+    def _span(self) -> int:
+        return self.high - self.low + 1 if self._values is None else 2 * len(self._values) + 2
 
     def at(self, of: Times, number: Times) -> Times:
         """Keys of (flow, value) pairs.
@@ -234,11 +243,6 @@ class GroupedSearch:
             inside = 2 * left + same
         return np.asarray(of * self._span + inside, dtype=np.int64)
 
-    def number(self, of: Times, place: Times) -> Times:
-        """Known values by their keys: the inverse of `at`."""
-        inside = place - of * self._span
-        return inside + self.low if self._values is None else self._values[(inside - 1) // 2]
-
     def search(
         self, within: tuple[Times, Times], wanted: tuple[Times, Times], *, right: bool = False
     ) -> Times:
@@ -257,20 +261,17 @@ class GroupedSearch:
         array of int64
             Indices into `within`, of the length of `wanted`.
         """
-        return np.searchsorted(self.at(*within), self.at(*wanted), side="right" if right else "left")
+        return grouped.places(within, wanted, right=right)
 
 
 def highest(of: Times, values: Times) -> Times:
     """For each row, the highest value of its flow up to and with this row; rows are sorted by flow."""
-    line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
-    return line.number(of, np.maximum.accumulate(line.at(of, values)))
+    return grouped.highest(of, values)
 
 
 def advancing(of: Times, values: Times) -> Flags:
     """Mask of the rows whose value is higher than all before in their flow; rows are sorted by flow."""
-    line = GroupedSearch(int(of[-1]) + 1 if len(of) else 0, values)
-    reached = np.maximum.accumulate(line.at(of, values))
-    return np.asarray(np.diff(reached, prepend=np.int64(-1)) > 0, dtype=np.bool_)
+    return grouped.advancing(of, values)
 
 
 def covered(rows: FlowBatch) -> Times:

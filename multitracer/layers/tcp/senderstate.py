@@ -18,12 +18,12 @@ from multitracer.layers.tcp.flow_batch import (
     valid_acks,
 )
 from multitracer.layers.tcp.transit import spans_of
-from multitracer.model.arrays.intervals import Intervals, intervals
-from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.arrays.intervals import Intervals
 from multitracer.model.frozen import frozen
 from multitracer.model.schema.tcp import CAUSES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
+from multitracer.native import loss_recovery
 
 _PROBES = tuple(CAUSES.index(word) for word in ("tail_loss_probe", "unneeded_probe"))
 ACK_CLOCK_NS = 10_000_000  # a segment that an ACK releases leaves within this
@@ -223,7 +223,7 @@ def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -
     reached, acked = highest(data.of, data["seq"] + data["length"]), highest(acks.of, acks["ack"])
     offered = np.where(acks["window"] >= 0, acks["ack"] + acks["window"], -1)
     sending = [connections[at] for at in chosen.tolist()]
-    recoveries, recovery_of = _recoveries(m, sending, data, reached, acks, acked)
+    recoveries, recovery_of = _recoveries(data, reached, acks, acked)
     return SenderStates(
         sending,
         spans[chosen],
@@ -238,41 +238,10 @@ def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -
     )
 
 
-def _recoveries(
-    m: Timeline,
-    connections: Sequence[Connection],
-    data: FlowBatch,
-    reached: Times,
-    acks: FlowBatch,
-    acked: Times,
-) -> tuple[Intervals, Times]:
-    """Recoveries of each connection that sent something again; each is looked for once."""
-    known: dict[int, Intervals] = m.once("recoveries", dict)
+def _recoveries(data: FlowBatch, reached: Times, acks: FlowBatch, acked: Times) -> tuple[Intervals, Times]:
+    """Recoveries of each connection that sent something again, and of which connection each is."""
     again = np.flatnonzero(data["duplicate"] > 0)
-    found, of = [np.empty((0, 2), dtype=np.int64)], [0]
-    bounds = np.searchsorted(data.of[again], np.arange(data.count + 1)).tolist()
-    for flow in sorted_unique(data.of[again]).tolist():
-        rows = again[bounds[flow] : bounds[flow + 1]]
-        received = slice(*acks.bounds[flow : flow + 2])
-        index = connections[flow].index
-        mine = known.get(index)
-        if mine is None:
-            times = data["t_ns"][rows], reached[rows], acks["t_ns"][received], acked[received]
-            mine = known[index] = _recoveries_of(*times)
-        found.append(mine)
-        of += [flow] * len(mine)
-    return np.concatenate(found), np.array(of[1:], dtype=np.int64)
-
-
-def _recoveries_of(again_ns: Times, reached: Times, ack_ns: Times, acked: Times) -> Intervals:
-    forever = np.iinfo(np.int64).max
-    # All that was sent before: the segment itself was, so its own end is part of it.
-    covered = np.searchsorted(acked, reached)
-    ends = np.maximum(np.append(ack_ns, forever)[covered], again_ns + 1)
-    # From each the recovery that could follow it; a walk finds those that do.
-    following = np.searchsorted(again_ns, ends, side="right").tolist()
-    picked, position = [], 0
-    while position < len(again_ns):
-        picked.append(position)
-        position = following[position]
-    return intervals(np.column_stack([again_ns[picked], ends[picked]]))
+    of, begin_ns, end_ns = loss_recovery.recoveries(
+        (data.of[again], data["t_ns"][again], reached[again]), (acks.of, acks["t_ns"], acked)
+    )
+    return np.column_stack([begin_ns, end_ns]), of

@@ -2,14 +2,18 @@
 
 use pyo3::prelude::*;
 
+mod bottleneck;
 mod capture;
 mod dccp;
 mod diag;
 mod episodes;
 mod follow;
 mod framing;
+mod grouped;
+mod in_flight;
 mod json;
 mod link;
+mod loss_recovery;
 mod rlc;
 mod summaries;
 mod tables;
@@ -21,13 +25,17 @@ mod wifi;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     multitracer_core::input::read_ratio();
+    bottleneck::register(m)?;
     capture::register(m)?;
     dccp::register(m)?;
     diag::register(m)?;
     follow::register(m)?;
     framing::register(m)?;
+    grouped::register(m)?;
+    in_flight::register(m)?;
     json::register(m)?;
     link::register(m)?;
+    loss_recovery::register(m)?;
     rlc::register(m)?;
     summaries::register(m)?;
     text::register(m)?;

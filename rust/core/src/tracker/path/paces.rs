@@ -78,9 +78,9 @@ impl Paces {
         sum.took_ns = sum.took_ns.saturating_add(took_ns);
     }
 
-    /// Count one whose rate is not known.
-    pub fn one_more(&mut self) {
-        self.counts.samples = self.counts.samples.saturating_add(1);
+    /// Count one that lost something on its way: about its rate it may have come, but it brings nothing to the mean.
+    pub fn add_torn(&mut self, rate: i64) {
+        self.counts.add(rate);
     }
 
     /// The rate that most have, within an eighth, by what these brought in their time; and what share of all they are.

@@ -264,7 +264,7 @@ impl Trains {
         self.bytes_all = self.bytes_all.saturating_add(self.bytes);
         match (even, self.torn) {
             (true, false) => self.rates.add(rate, self.bytes, took_ns),
-            (true, true) => self.rates.one_more(),
+            (true, true) => self.rates.add_torn(rate),
             (false, _) => {}
         }
         self.run.go_on(queued, even || stale, took_ns, base_ns);

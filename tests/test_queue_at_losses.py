@@ -173,15 +173,16 @@ def told(**facts: Any) -> str:
 def test_the_sentence_says_what_dropped_them_only_where_that_is_sure() -> None:
     queue = {"longest_ms": 16.3, "dropping_ms": 17.0, "of": 30, "at_longest": 29, "empty": 0, "dropped": True}
     assert (
-        "; 29 of 30 losses came when the queue was longest (about 17 ms): a full queue drops like that"
+        "; 29 of 30 losses came when the queue was about as long as ever (17 ms): a full queue drops like that"
         in told(queue_at_losses=queue)
     )
     fewer = queue | {"of": 20, "at_longest": 20}
-    assert "; all 20 losses with a known queueing delay came when the queue was longest" in told(
-        queue_at_losses=fewer
+    assert (
+        "; all 20 losses with a known queueing delay came when the queue was about as long as ever"
+        in told(queue_at_losses=fewer)
     )
     none = queue | {"at_longest": 1, "empty": 25, "dropped": False}
-    words = "; 25 of 30 losses came while hardly any packet waited in a queue: a full queue does not drop"
+    words = "; 25 of 30 losses came while far less waited in a queue than at other times: a full queue drops"
     assert words in told(queue_at_losses=none)
     for unsure in (queue | {"dropped": None}, queue | {"of": 10, "at_longest": 10}, None):
         assert "losses" not in told(queue_at_losses=unsure)

@@ -207,8 +207,11 @@ def limits(connection: Object) -> str:
     also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
+    # Behind a queue of the sender's own that dropped, the time of a full link of no known rate looks the same.
+    unseen = facts.own_drops > 0 and facts.rate_bps is None
+    names = {"congestion_window": "congestion window or full link"} if unseen else {}
     parts = [
-        f"{name.replace('_', ' ')} {most.get(name, '')}{share:.0%}"
+        f"{names.get(name, name.replace('_', ' '))} {most.get(name, '')}{share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
         if share >= (_SEEN if found["method"] != "inferred" or name in _MEASURED else _RESOLVED)
     ]

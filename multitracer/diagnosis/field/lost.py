@@ -31,6 +31,9 @@ REPAIRING = 0.25
 MOST = 0.5
 """So much of recovery is that, at least, where slow start repaired more segments."""
 
+OVERTAKEN = 3
+"""So many reordered segments may be why more were retransmitted, if these were mostly needless."""
+
 FEW = 3
 """From so many segments by fast retransmit on it is said that one an RTT is slow."""
 
@@ -135,7 +138,8 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
     if not needless:
         return ""
     if needless == again and not unseen:
-        return ", needless" if again == 1 else ", all of them needless"
+        all_of_them = ", needless" if again == 1 else ", all of them needless"
+        return all_of_them + _reordered(flows, again)
     missing = any(flow.some_missing for flow in flows)
     seen = all(flow.point == "rcv" or flow.certain_lost is not None for flow in flows)
     certain = seen and not missing
@@ -146,9 +150,14 @@ def _needless(flows: tuple[Flow, ...], again: int) -> str:
 
 
 def _reordered(flows: tuple[Flow, ...], again: int) -> str:
-    """``; the network reordered 151 segments``, if that may be why any was retransmitted."""
+    """``; the network reordered 151 segments``, if that may be why many were retransmitted.
+
+    Each that is overtaken by three opens a recovery (RFC 5681 section 3.2), which retransmits several.
+    """
     number = sum(flow.reordered for flow in flows)
-    return f"; the network reordered {count(number, 'segment')}" if 2 * number >= again > 0 else ""
+    mostly = number >= OVERTAKEN and 2 * sum(flow.needless for flow in flows) >= again
+    many = again > 0 and (mostly or 2 * number >= again)
+    return f"; the network reordered {count(number, 'segment')}" if many else ""
 
 
 def loss(group: Group) -> str:
@@ -170,7 +179,7 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
-    """``; 29 of 30 losses came when the queue was longest (about 16.3 ms): a full queue drops like that``."""
+    """``; 29 of 30 losses came when the queue was about as long as ever (16.3 ms): a full queue drops ...``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""
@@ -184,9 +193,9 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
     which = "all" if number == of else f"{number:,} of"
     came = f"{which} {of:,} losses {'with a known queueing delay ' if of < lost else ''}came"
     if not dropped:
-        return f"; {came} while hardly any packet waited in a queue: a full queue does not drop like that"
+        return f"; {came} while far less waited in a queue than at other times: a full queue drops otherwise"
     longest = from_ms(max(one["dropping_ms"] for one in found))
-    return f"; {came} when the queue was longest (about {longest}): a full queue drops like that"
+    return f"; {came} when the queue was about as long as ever ({longest}): a full queue drops like that"
 
 
 def policed(flows: tuple[Flow, ...]) -> str:
@@ -207,11 +216,15 @@ def policed(flows: tuple[Flow, ...]) -> str:
 def held_in_recovery(group: Group) -> str:
     """``; loss recovery, and the smaller congestion window behind it, held the transfer for 1.3 of 2.0 s``.
 
+    Away from the sender nothing tells a small window from a sender that paces itself slower.
+
     With what else held it then: the receiver's window, a silence, one segment in each RTT.
     """
     flows = group.flows
     most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
-    said = f"; loss recovery, and the smaller congestion window behind it, held {held(group, most)}"
+    away = any(flow.point != "snd" and not flow.kernel for flow in flows)
+    window = f"the smaller congestion window {'or slower pacing ' if away else ''}behind it"
+    said = f"; loss recovery, and {window}, held {held(group, most)}"
     # What the link was full in is no recovery's.
     filled_s = sum(min(window_full_in_recovery_s(flow), recovery_s(flow)) for flow in flows)
     if filled_s >= FILLED * group.seconds:

@@ -126,7 +126,9 @@ def _local_drop(group: Group) -> str:
     group = replace(group, seconds=min(small_s, group.seconds))
     if any(flow.retransmissions for flow in group.flows):
         return f"{said}{by_cause(group.flows)}{held_in_recovery(group)}{late}"
-    return f"{said}; the smaller congestion window behind that held {held(group)}{late}"
+    # A queue that drops stands before a link that is full then: for how long, no RTT behind it shows.
+    or_full = ", or the full link," if all(flow.rate_bps is None for flow in group.flows) else ""
+    return f"{said}; the smaller congestion window behind that{or_full} held {held(group)}{late}"
 
 
 def _receiver(group: Group) -> str:

@@ -115,7 +115,7 @@ def test_ends_that_do_not_wait_for_each_other(tmp_path: Path) -> None:
     assert connection["exchanges"] is None
 
 
-def large_requests(turns: int, tail_ms: float) -> Conversation:
+def large_requests(turns: int, tail_ms: float, pause_ms: float = 50) -> Conversation:
     """Each request is three full segments, acknowledged after 40 ms, and its rest so long after them."""
     talk = Conversation()
     talk.handshake(rtt_ms=RTT_MS)
@@ -130,7 +130,7 @@ def large_requests(turns: int, tail_ms: float) -> Conversation:
             talk.segment(*segment)
         t_ms += tail_ms + RTT_MS + 5
         talk.segment(t_ms, False, other, own + 3300, 0x18, bytes(REQUEST))
-        t_ms += 50
+        t_ms += pause_ms
     return talk
 
 
@@ -152,3 +152,14 @@ def test_what_nagle_held(tmp_path: Path, tail_ms: float, held: bool) -> None:
     words = "Nagle's algorithm held the end of at least 9 requests"
     assert ("until what was before it was acknowledged, at least 360 ms in all" in said) == held
     assert (words in said) == held, said
+
+
+@pytest.mark.parametrize(("pause_ms", "first"), [(5, True), (200, False)])
+def test_what_nagle_held_is_said_first_where_it_took_most(
+    tmp_path: Path, pause_ms: float, first: bool
+) -> None:
+    contract = analysed(tmp_path, large_requests(10, RTT_MS + 0.02, pause_ms))
+    said = next(one["text"] for one in contract["diagnosis"] if one["kind"] == "idle_application")
+    nagle = "limited by requests and responses of several writes each: Nagle's algorithm held the end of"
+    assert said.startswith(nagle) == first
+    assert said.count("Nagle's algorithm held the end of at least 9 requests") == 1

@@ -24,6 +24,7 @@ from multitracer.diagnosis.findings.rules import RULES
 from multitracer.output.costs import cost_words, is_said, tag
 from multitracer.output.digest import LIMITS, digest
 from multitracer.output.losses import loss_bounds
+from multitracer.output.rtt import least_words
 
 Object = dict[str, Any]
 
@@ -177,7 +178,8 @@ def test_who_ends_long_before_another_beside_it_costs_nothing(
         (0.0, "for 18.0 of 20.0 s, and TCP kept up with it"),
         (
             0.2,
-            "for 18.0 of 20.0 s, and TCP was a write or more behind for at most 4.00 s of that, and caught up",
+            "for 18.0 of 20.0 s, and TCP was a write or more behind for at most 4.00 s of that, and caught "
+            "up",
         ),
     ],
 )
@@ -1476,3 +1478,23 @@ def test_recovery_from_no_loss_is_no_reason_of_a_full_link(lost: dict[int, int],
     one = entry(bandwidth=0.7, loss_recovery=0.3, full=0.7, rate=12e6, point="snd", again={"timeout": 1})
     (found, *_) = [one for one in sentences([one], lost=lost) if one.kind in ("bottleneck", "queue")]
     assert ("left the link less than full" in found.text) == said
+
+
+@pytest.mark.parametrize(
+    ("point", "base_ms", "said"),
+    [("snd", 0.02, "min 20 us"), ("rcv", 0.02, "base less than 1 ms"), ("mid", 40.8, "base 40.8 ms")],
+)
+def test_a_base_rtt_of_what_hosts_take(point: str, base_ms: float, said: str) -> None:
+    assert least_words({"point": point, "rtt": {}}, base_ms) == said
+
+
+@pytest.mark.parametrize(("reordered", "needless", "said"), [(5, 40, True), (2, 40, False), (5, 3, False)])
+def test_reordering_is_named_beside_needless_retransmissions(
+    reordered: int, needless: int, said: bool
+) -> None:
+    """Each segment that three others overtake may open a recovery, which retransmits several."""
+    usual: Any = {**LOSSY, "point": "rcv", "again": {"fast": 40}, "needless_retransmissions": needless}
+    one = entry(**usual)
+    one["arrivals"] = {**(one.get("arrivals") or {}), "reordered": reordered}
+    text = " ".join(found.text for found in sentences([one]))
+    assert (f"the network reordered {reordered} segments" in text) == said, text

@@ -17,6 +17,7 @@ from multitracer.output.observed import observed_point
 from multitracer.output.rtt import (
     base_at_most,
     beside_sender,
+    least_words,
     outside_recovery,
     path_rtt,
     queue_at_least,
@@ -138,14 +139,13 @@ def rtt(found: Object) -> str:
     """RTT of a connection: of the whole path where it was measured, else of the data's side."""
     whole, samples = path_rtt(found), found["rtt_ms"]
     if whole is not None and whole.median is not None and whole.p95 is not None:
-        least, median, p95 = (duration(ms / 1e3) for ms in (whole.least, whole.median, whole.p95))
+        median, p95 = (duration(ms / 1e3) for ms in (whole.median, whole.p95))
         limits = restrictions(found)
         beside = f" ({limits})" if limits else ""
-        return f"{whole.least_name} {least}, median {median}, 95th percentile {p95}{beside}"
+        return f"{least_words(found, whole.least)}, median {median}, 95th percentile {p95}{beside}"
     if whole is not None and not beside_sender(found):
         why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
-        least = f"{whole.least_name} {duration(whole.least / 1e3)}"
-        return f"{least}; later unknown here: {why}{_far_half(found)}"
+        return f"{least_words(found, whole.least)}; later unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))
@@ -207,11 +207,12 @@ def limits(connection: Object) -> str:
     also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
-    # Behind a queue of the sender's own that dropped, the time of a full link of no known rate looks the same.
+    # Behind a queue of the sender's own that dropped, a full link of no known rate looks the same.
     unseen = facts.own_drops > 0 and facts.rate_bps is None
     names = {"congestion_window": "congestion window or full link"} if unseen else {}
+    labels = {name: names.get(name, name.replace("_", " ")) for name in shares}
     parts = [
-        f"{names.get(name, name.replace('_', ' '))} {most.get(name, '')}{share:.0%}"
+        f"{labels[name]} {most.get(name, '')}{share:.0%}"
         for name, share in sorted(shares.items(), key=lambda one: -one[1])
         if share >= (_SEEN if found["method"] != "inferred" or name in _MEASURED else _RESOLVED)
     ]

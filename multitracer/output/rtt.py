@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.model.frozen import frozen
+from multitracer.model.quantities import duration
 
 
 @frozen
@@ -217,6 +218,28 @@ def least_name(entry: Mapping[str, Any]) -> str:
     Away from the sender the smallest may be the sum of both halves, as short as no packet had it.
     """
     return f"{'min' if beside_sender(entry) else 'base'}{' at most' if base_at_most(entry) else ''}"
+
+
+def least_words(entry: Mapping[str, Any], least_ms: float) -> str:
+    """``min 81.1 ms``, ``base at most 40.8 ms``; ``base less than 1 ms`` of what hosts may take to answer.
+
+    Of so little, away from the sender, the sum of both halves may be less than any packet took, or more than
+    the path does: their hosts woke up in between.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    least_ms : float
+        The smallest of its RTT.
+    """
+    if least_ms < HOST_MS and not beside_sender(entry):
+        return f"base {OF_HOSTS}"
+    return f"{least_name(entry)} {duration(least_ms / 1e3)}"
+
+
+OF_HOSTS = f"less than {HOST_MS:.0f} ms"
+"""A base RTT, away from the sender, that is no more than hosts may take to answer."""
 
 
 def usual_rtt(entry: Mapping[str, Any]) -> UsualRtt | None:

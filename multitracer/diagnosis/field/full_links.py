@@ -10,6 +10,7 @@ from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
 from multitracer.diagnosis.field.receivers import window_fills_link
 from multitracer.model.quantities import count, rate
+from multitracer.output.rtt import HOST_MS, OF_HOSTS
 
 MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not said to fill a link's queue."""
@@ -278,4 +279,6 @@ def queue_words(
     least = "at least " if flow.base_at_most else ""
     added = f" added {least}{from_ms(median)} (median{tail}{when})"
     base = f"{'at most ' if flow.base_at_most else ''}{from_ms(flow.base_rtt_ms or 0.0)}"
+    if (flow.base_rtt_ms or 0.0) < HOST_MS and flow.point != "snd":
+        base = OF_HOSTS
     return f"{added} to a base RTT of {base}"

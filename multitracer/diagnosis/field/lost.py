@@ -47,9 +47,9 @@ SILENT = 0.25
 def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
     """What was lost, as far as the captures prove it.
 
-    ``1.4% of the segments{whose} were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
-    never came by are counted, ``at most`` where those that were retransmitted are; or that none was. `whose`
-    stands behind the segments, where not all connections of the sentence are meant.
+    ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
+    never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
+    `whose` stands behind the segments, where not all connections of the sentence are meant.
     """
     again = sum(flow.data_retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
@@ -179,7 +179,7 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
-    """``; 29 of 30 losses came when the queue was about as long as ever (16.3 ms): a full queue drops ...``."""
+    """``; 29 of 30 losses came when the queue was about as long as ever (16.3 ms): ...``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""

@@ -58,7 +58,8 @@ def text(group: Group, *, with_loss: bool) -> str:
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
-        said += f"; {losses(group.flows, _whose(group))}{dropped_by(group.flows)}{marks(group.flows)}{acks(group.flows)}"
+        said += f"; {losses(group.flows, _whose(group))}{dropped_by(group.flows)}"
+        said += f"{marks(group.flows)}{acks(group.flows)}"
         said += _recovery(group)
     return said
 
@@ -67,7 +68,7 @@ def _whose(group: Group) -> str:
     """`` of 10 of them``: more share the link than have it as their main cause."""
     fewer = len(group.flows) <= max(flow.shared_with for flow in group.flows)
     number = len(group.flows)
-    return f" of {number:,} of them" if group.kind in FULL_LINK and 1 < number and fewer else ""
+    return f" of {number:,} of them" if group.kind in FULL_LINK and number > 1 and fewer else ""
 
 
 def _recovery(group: Group) -> str:

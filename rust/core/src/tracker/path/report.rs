@@ -179,9 +179,6 @@ fn round_trip(connection: &Connection, direction: usize, observation: &Observati
         let far = RoundTrip::of_least(data.rtt.min(), data.rtt.count);
         found = found.with_few(far, handshake_ns(data, acks));
     }
-    // Away from the sender, all of what hosts may take to answer may be theirs.
-    let away = matches!(observation.point, Some(Point::Receiver | Point::Middle));
-    found.base_at_most |= away && found.base_ns.is_some_and(|base_ns| base_ns < HOST_NS);
     Some(found)
 }
 
@@ -259,10 +256,8 @@ fn bottleneck(
     let shared_base_ns = (path.shared_base_ns > 0).then_some(path.shared_base_ns);
     let base_ns = rtt.base_ns.map(|base_ns| base_ns.min(shared_base_ns.unwrap_or(base_ns)));
     let rate_bps = rate.map(|rate| rate.min(most).max(least_rate) * 8.0 * packets);
-    let full_base_ns = base_ns.map(|base_ns| {
-        let at_most = rtt.base_at_most && base_ns >= HOST_NS;
-        path.full_base_ns((base_ns, at_most), rate_bps, full_segment(sender))
-    });
+    let full_base_ns =
+        base_ns.map(|base_ns| path.full_base_ns((base_ns, rtt.base_at_most), rate_bps, full_segment(sender)));
     let over = |ns: f64| (ns - full_base_ns.unwrap_or(0.0)).max(0.0);
     let by_rate = !paced && rate.is_some() && (constant.is_some() || (link.is_some() && path.link.is_none()));
     let by_trains = constant.filter(|_| path.link.is_none());

@@ -218,7 +218,8 @@ def arrivals(connection: Object) -> str:
     parts = [
         f"{count(found[name], 'segment')} {what}"
         for name, what in (
-            ("reordered", "reordered"),
+            # A retransmission that is overtaken in its turn is counted as one.
+            ("reordered", "reordered (first copies)"),
             ("network_duplicate", "duplicated by the network"),
             ("undecided", "out of order, retransmitted or reordered"),
         )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from support_conversation import SYN, Conversation
+from support_entries import entry
 
 from multitracer.cli import loss_words
 from multitracer.cli.main import group
@@ -173,3 +174,9 @@ def test_the_timeout_of_a_syn_is_said_to_be_that(tmp_path: Path) -> None:
     assert "segments were lost" not in told
     row = next(line for line in told.splitlines() if line.strip().startswith("1.000 s"))
     assert " SYN " in row
+
+
+def test_what_an_own_queue_refused_was_sent_as_new() -> None:
+    """Losses of a queue of the sender's own, and no retransmission: Linux sends later what was refused."""
+    one = entry(point="snd") | {"losses": {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}}
+    assert loss_words.retransmitted(one).startswith("no segments; what its own queue refuses")

@@ -1498,3 +1498,14 @@ def test_reordering_is_named_beside_needless_retransmissions(
     one["arrivals"] = {**(one.get("arrivals") or {}), "reordered": reordered}
     text = " ".join(found.text for found in sentences([one]))
     assert (f"the network reordered {reordered} segments" in text) == said, text
+
+
+@pytest.mark.parametrize(("refused", "rate"), [(41, None), (41, 1e7), (0, None)])
+def test_behind_an_own_queue_that_drops_a_window_is_not_told_from_a_full_link(
+    refused: int, rate: float | None
+) -> None:
+    losses = {"upstream": 0, "downstream": 0, "acks": None, "refused": refused}
+    facts: Any = {"congestion_window": 0.8, "application": 0.2, "rate": rate}
+    line = limits_line(entry(point="snd", **facts) | {"losses": losses})
+    assert ("congestion window or full link 80%" in line) == (refused > 0 and rate is None), line
+    assert ("application or timer 20%" in line) == (refused > 0), line

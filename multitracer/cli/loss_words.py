@@ -55,6 +55,8 @@ def retransmitted(connection: Object) -> str:
     counts, possible = connection["retransmissions"], possibly_again(connection)
     if possible and not counts["total"]:
         return f"none for certain; {may_be_again(possible)}"
+    if not counts["total"] and (connection.get("losses") or {}).get("refused"):
+        return "no segments; what its own queue refuses, Linux sends later as new data"
     found = causes(counts, seen=known_point(connection) == "snd", syns=syns_again(connection))
     least = "at least " if counts["total"] and some_missing(connection) else ""
     more = f"; {may_be_again(possible)}" if possible else ""

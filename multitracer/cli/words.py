@@ -207,9 +207,14 @@ def limits(connection: Object) -> str:
     also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
-    # Behind a queue of the sender's own that dropped, a full link of no known rate looks the same.
-    unseen = facts.own_drops > 0 and facts.rate_bps is None
-    names = {"congestion_window": "congestion window or full link"} if unseen else {}
+    # Behind a queue of the sender's own that drops, a full link of no known rate looks like a window, and a
+    # wait for the timer like one for an application that keeps to no clock.
+    dropped = facts.own_drops > 0 or facts.possible > 0
+    names = {}
+    if dropped and facts.rate_bps is None:
+        names["congestion_window"] = "congestion window or full link"
+    if dropped and facts.writes_bps is None and not facts.kernel:
+        names["application"] = "application or timer"
     labels = {name: names.get(name, name.replace("_", " ")) for name in shares}
     parts = [
         f"{labels[name]} {most.get(name, '')}{share:.0%}"

@@ -29,7 +29,7 @@ impl Sender {
         let ts_val = segment.options.timestamps.map(|(val, _)| val);
         let plain = PLAIN || segment.flags & CONTROL == 0;
         let idle = self.ids.goes_on(segment) || self.ids.is_idle();
-        let step = if idle { Step::Next } else { self.stray(segment, seq) };
+        let step = if idle { Step::Next } else { self.stray(segment, seq, acked_bytes, peer) };
         let outcome = if plain && segment.length == 0 {
             let acks_lost = step != Step::Next && self.note_empty(segment, seq, step, acked_bytes);
             SendOutcome { acks_lost, ..self.send_nothing(seq, 0) }

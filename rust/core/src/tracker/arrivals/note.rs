@@ -10,12 +10,25 @@ use crate::tracker::outcome::Cause;
 use crate::tracker::sender::Sender;
 
 impl Sender {
-    /// Where the IP identification of a segment stands that does not go on, if there is anything to learn from it.
+    /// Where the IP identification of a segment stands that does not go on, if there is anything to learn from it; it acknowledges
+    /// so many bytes.
     #[inline(never)]
-    pub(in crate::tracker) fn stray(&mut self, segment: &Segment, seq: i64) -> Step {
-        let step = self.ids.see(segment);
+    pub(in crate::tracker) fn stray(
+        &mut self,
+        segment: &Segment,
+        seq: i64,
+        acked_bytes: i64,
+        peer: &Sender,
+    ) -> Step {
         // An ACK beyond all data that passed tells of data, too.
         let first = self.totals.data_segments == 0 && (segment.length > 0 || seq > self.snd_max);
+        // Of what acknowledges the SYN of the other end itself, the ACK of the handshake before it was lost: that is no data.
+        let answers_syn = first && peer.isn.is_some() && (1..=acked_bytes).contains(&peer.snd_una);
+        let step = match self.ids.see(segment) {
+            Step::Ahead(1) if answers_syn => Step::Next,
+            Step::Ahead(left_out) if answers_syn => Step::Ahead(left_out - 1),
+            step => step,
+        };
         self.first_left_out |= first && matches!(step, Step::Ahead(_));
         if let Step::Ahead(left_out) = step
             && self.ids.is_plausible()

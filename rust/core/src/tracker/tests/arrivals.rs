@@ -164,3 +164,31 @@ fn an_original_behind_its_retransmission_was_not_lost() {
         assert!(again > 0);
     }
 }
+
+/// The first segment is lost, of which only numbers tell. That of an ACK of the handshake that never came by is no lost data.
+#[test]
+fn a_lost_ack_of_the_handshake_is_no_data() {
+    for (came, second_id, lost) in [(true, 503, 1), (false, 503, 1), (true, 504, 2), (false, 504, 2)] {
+        let mut talk = Talk::new(77);
+        let (isn_a, isn_b) = (talk.isn_a, talk.isn_b);
+        talk.pass(0, true, &|syn| {
+            (syn.seq, syn.flags, syn.ip_id, syn.options.mss) = (isn_a, flags::SYN, 500, Some(1000));
+        });
+        talk.pass(MS, false, &|answer| {
+            (answer.seq, answer.ack, answer.flags) = (isn_b, isn_a + 1, flags::SYN | flags::ACK);
+            answer.options.mss = Some(1000);
+        });
+        if came {
+            talk.pass(2 * MS, true, &|ack| (ack.seq, ack.ack, ack.ip_id) = (isn_a + 1, isn_b + 1, 501));
+        }
+        for place in 1..20 {
+            talk.pass(i64::from(place + 3) * MS, true, &|data| {
+                (data.seq, data.ack, data.length) = (isn_a + 1 + 1000 * place, isn_b + 1, 1000);
+                data.ip_id = second_id + place as u16 - 1;
+            });
+        }
+        let (connections, _) = talk.done();
+        let unseen = connections[0].senders[0].unseen().map_or(0, |[packets, _]| packets);
+        assert_eq!(unseen, lost, "{came} {second_id}");
+    }
+}

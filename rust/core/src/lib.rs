@@ -9,7 +9,7 @@
 //! * [`digest`]: what many connections come to,
 //! * [`follow`]: captures that are still being written,
 //! * [`dccp`]: DCCP packets of captures to columns,
-//! * [`grouped`], [`in_flight`], [`loss_recovery`] and [`bottleneck`]: what analyses compute over all segments,
+//! * [`segments`]: what analyses compute over all segments,
 //! * [`framing`]: bytes that packets take on a line, and where in its stream they lie,
 //! * [`ppp`] and [`rlp`]: recordings of a line and captures of link frames to columns,
 //! * [`rlc`]: captures of LTE and NR to columns,
@@ -18,25 +18,21 @@
 //! * [`text`]: line-oriented logs to columns,
 //! * [`json`]: results as text.
 
-pub mod bottleneck;
 pub mod capture;
 pub mod dccp;
 pub mod digest;
 mod fcs;
 pub mod follow;
 pub mod framing;
-pub mod grouped;
-pub mod in_flight;
 pub mod input;
 pub mod issue;
 pub mod json;
 pub mod linktable;
-pub mod loss_recovery;
-mod median;
 pub mod ppp;
 pub mod rlc;
 pub mod rlp;
 pub mod segment;
+pub mod segments;
 pub mod summary;
 pub mod text;
 pub mod threads;

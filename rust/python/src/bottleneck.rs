@@ -1,6 +1,6 @@
 //! The bottleneck of a transfer.
 
-use multitracer_core::bottleneck::{self, Passed};
+use multitracer_core::segments::bottleneck::{self, Passed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Values of many groups in one column.
 
-use multitracer_core::grouped;
+use multitracer_core::segments::grouped;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

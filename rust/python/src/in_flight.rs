@@ -1,6 +1,6 @@
 //! What senders had in the network.
 
-use multitracer_core::in_flight::{Level, Received, Recoveries, Sent, Step, walk};
+use multitracer_core::segments::in_flight::{Level, Received, Recoveries, Sent, Step, walk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Loss recoveries of senders.
 
-use multitracer_core::loss_recovery::{self, Reached};
+use multitracer_core::segments::loss_recovery::{self, Reached};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 

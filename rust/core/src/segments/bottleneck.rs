@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::median::median;
+use super::median::median;
 
 /// Packets that had to wait, and trains, that a rate needs.
 const FEW: usize = 8;

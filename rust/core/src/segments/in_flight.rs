@@ -4,7 +4,7 @@
 //! (SACK) and what was overtaken by that is not in the network any more; the pipe (RFC 6675 section 4, in the
 //! form of FACK) is the rest, and what was sent again since.
 
-use crate::median::median;
+use super::median::median;
 
 /// Duplicate ACKs that tell of a loss (RFC 5681 section 3.2).
 const THRESHOLD: i64 = 3;

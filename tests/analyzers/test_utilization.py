@@ -74,6 +74,8 @@ def test_the_receiver_s_capture_alone_bounds_it_by_the_rate_of_the_full_link(nam
     assert found["told_from"] == "rate of the full link"
     assert found["low"] <= known <= found["high"]
     assert found["low"] <= found["value"] <= found["high"]
+    # Both bounds are of one rate.
+    assert found["idle_high"] == pytest.approx(1 - found["low"], abs=1e-5)
     busy = 1 - found["idle_share"]
     assert found["value"] == pytest.approx(busy * (1 - found["duplicate_share"]), abs=1e-5)
 

@@ -74,6 +74,7 @@ impl Trains {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Held;
     use super::super::tests::heard_with;
     use super::*;
     use crate::tracker::path::half::Halves;
@@ -118,6 +119,27 @@ mod tests {
         assert_eq!(at_two_rates(40, 20, 3, 40), None, "two thirds of a rate may be a mean");
         let [slower, faster] = at_two_rates(60, 12, 40, 400).expect("most of the time at the slower one");
         assert!((slower / 25_000.0 - 1.0).abs() < 0.1 && (faster / 500_000.0 - 1.0).abs() < 0.1, "{slower}");
+    }
+
+    /// ACKs of three segments each; behind the link one of every other train is lost, which had taken its time.
+    #[test]
+    fn what_was_lost_makes_no_rate_smaller() {
+        let mut halves = Halves::default();
+        halves.near_least(100_000);
+        (0..2).for_each(|_| halves.acknowledged(0, MS, false, true));
+        for seen in [true, false] {
+            let mut trains = Trains { sack: true, ..Trains::default() };
+            let (mut t_ns, mut missing) = (0, 0);
+            for number in 1..=300 {
+                let lost = number % 10 == 3;
+                t_ns += if lost { 8 * MS } else { 6 * MS };
+                missing += if lost && seen { UNIT } else { 0 };
+                let arrived = 3 * UNIT * number;
+                trains.acknowledge(t_ns, (arrived, missing, -1), UNIT, &halves, Held::default());
+            }
+            let rate = trains.constant_rate().expect("a rate");
+            assert_eq!((rate / 500_000.0 - 1.0).abs() < 0.005, seen, "{rate}");
+        }
     }
 
     #[test]

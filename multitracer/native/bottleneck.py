@@ -29,7 +29,7 @@ def rates(in_ns: Array, out_ns: Array, size: Array, smallest_ns: int, still_ns: 
     Returns
     -------
     rate, peak : float
-        How each is found: ``rust/core/src/bottleneck.rs``.
+        How each is found: ``rust/core/src/segments/bottleneck.rs``.
 
     Raises
     ------

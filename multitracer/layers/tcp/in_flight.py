@@ -6,7 +6,7 @@ overtaken by that is not in the network any more: the pipe is the rest, and what
 References
 ----------
 RFC 5681 section 2 (FlightSize); RFC 6675 section 4 (pipe), in the form of FACK (Mathis and Mahdavi, SIGCOMM
-1996). The walk itself is in ``rust/core/src/in_flight.rs``.
+1996). The walk itself is in ``rust/core/src/segments/in_flight.rs``.
 """
 
 from __future__ import annotations

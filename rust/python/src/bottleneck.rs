@@ -4,7 +4,7 @@ use multitracer_core::segments::bottleneck::{self, Passed};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::grouped::{Ints, same_length};
+use crate::columns::{Ints, same_length};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bottleneck_rates, m)?)?;

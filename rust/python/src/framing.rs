@@ -2,12 +2,13 @@
 
 use multitracer_core::framing::sizes::{Framing, Packet, sizes};
 use multitracer_core::framing::walk::{Anchors, Packets, walk};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-type Ints<'py> = Bound<'py, PyArray1<i64>>;
+use crate::columns::{Ints, same_length};
+
+type Column<'py> = Bound<'py, PyArray1<i64>>;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(framed_sizes, m)?)?;
@@ -25,7 +26,7 @@ fn framed_sizes(
     flags: u8,
     accm: u32,
     vj: Option<(bool, bool)>,
-) -> (Ints<'_>, Ints<'_>) {
+) -> (Column<'_>, Column<'_>) {
     let framing = Framing { address, short_protocol, flags, accm, vj };
     let packets: Vec<_> = packets
         .iter()
@@ -38,11 +39,11 @@ fn framed_sizes(
 #[pyfunction]
 fn walk_anchors<'py>(
     py: Python<'py>,
-    packets: (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>),
-    anchors: (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>),
+    packets: (Ints<'py>, Ints<'py>, Ints<'py>),
+    anchors: (Ints<'py>, Ints<'py>, Ints<'py>),
     begin: i64,
     rate: f64,
-) -> PyResult<(Ints<'py>, Ints<'py>, u64, u64)> {
+) -> PyResult<(Column<'py>, Column<'py>, u64, u64)> {
     let packets = Packets {
         known: packets.0.as_slice()?,
         unseen: packets.1.as_slice()?,
@@ -50,11 +51,8 @@ fn walk_anchors<'py>(
     };
     let anchors =
         Anchors { offset: anchors.0.as_slice()?, low: anchors.1.as_slice()?, high: anchors.2.as_slice()? };
-    let even = [packets.unseen.len(), packets.pauses.len()] == [packets.known.len(); 2]
-        && [anchors.low.len(), anchors.high.len()] == [anchors.offset.len(); 2];
-    if !even {
-        return Err(PyValueError::new_err("columns of different lengths"));
-    }
+    same_length(&[packets.known.len(), packets.unseen.len(), packets.pauses.len()])?;
+    same_length(&[anchors.offset.len(), anchors.low.len(), anchors.high.len()])?;
     let found = py.detach(|| walk(packets, anchors, begin, rate));
     Ok((found.bounds.into_pyarray(py), found.error.into_pyarray(py), found.matched, found.missed))
 }

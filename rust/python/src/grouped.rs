@@ -1,25 +1,16 @@
 //! Values of many groups in one column.
 
 use multitracer_core::segments::grouped;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-pub(crate) type Ints<'py> = PyReadonlyArray1<'py, i64>;
+use crate::columns::{Ints, same_length};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(highest_in_group, m)?)?;
     m.add_function(wrap_pyfunction!(advancing_in_group, m)?)?;
     m.add_function(wrap_pyfunction!(places_in_group, m)?)?;
     Ok(())
-}
-
-/// An error where columns of one table have different lengths.
-pub(crate) fn same_length(lengths: &[usize]) -> PyResult<()> {
-    if lengths.windows(2).all(|pair| pair[0] == pair[1]) {
-        return Ok(());
-    }
-    Err(PyValueError::new_err("columns of different lengths"))
 }
 
 #[pyfunction]

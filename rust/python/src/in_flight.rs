@@ -4,7 +4,7 @@ use multitracer_core::segments::in_flight::{Level, Received, Recoveries, Sent, S
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::grouped::{Ints, same_length};
+use crate::columns::{Ints, same_length};
 
 type Small<'py> = PyReadonlyArray1<'py, i32>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;

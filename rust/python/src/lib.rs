@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod bottleneck;
 mod capture;
+mod columns;
 mod dccp;
 mod diag;
 mod episodes;

@@ -4,7 +4,7 @@ use multitracer_core::segments::loss_recovery::{self, Reached};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-use crate::grouped::{Ints, same_length};
+use crate::columns::{Ints, same_length};
 
 type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>);
 type Column<'py> = Bound<'py, PyArray1<i64>>;

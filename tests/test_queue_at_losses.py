@@ -161,7 +161,33 @@ def test_delays_by_timestamps_need_a_known_clock() -> None:
 def test_what_was_reordered_was_not_lost() -> None:
     data = table(t_ns=[1, 2, 3, 4, 5], seq=[1, 301, 201, 401, 101], length=[100] * 5)
     arrivals = table(ARRIVALS, seq=[201, 101], verdict=[2, 1], fresh=[1, 1], in_order=[0, 0])
-    assert lost_before(data, arrivals).tolist() == [2]
+    since_ns, until_ns = lost_before(data, arrivals)
+    assert (since_ns.tolist(), until_ns.tolist()) == ([1], [2])
+
+
+def test_a_retransmission_is_not_what_passed_before_a_loss() -> None:
+    """What was sent before the tail of a burst is the last new segment, not a repair that came meanwhile."""
+    data = table(t_ns=[1, 2, 3, 9], seq=[1, 201, 101, 401], length=[100] * 4)
+    arrivals = table(ARRIVALS, seq=[101, 301], verdict=[1, 1], fresh=[1, 1], in_order=[0, 0])
+    since_ns, until_ns = lost_before(data, arrivals)
+    assert (since_ns.tolist(), until_ns.tolist()) == ([1, 2], [2, 9])
+
+
+def test_the_queue_behind_the_tail_of_a_burst_is_not_that_of_its_losses() -> None:
+    """A burst fills the queue, its tail is dropped, and nothing passes until the queue is long empty."""
+    delays = sawtooth(50.0, periods=5)
+    times = np.concatenate([delays.t_ns[:500] + 500 * MS * (np.arange(500) // 100)])
+    bursts = Delays(times, delays.queue_ns[:500])
+    last, first = times[np.arange(4) * 100 + 99], times[np.arange(1, 5) * 100]
+    wrong = compared(bursts, first, NEAR_NS)
+    assert wrong is not None
+    assert (wrong.empty, wrong.dropped) == (4, False), "as if they had met the next burst's empty queue"
+    assert compared(bursts, first, NEAR_NS, since_ns=last) is None, "when they were lost is not known"
+    # Both segments around a loss met the longest queue.
+    steady = Delays(times, np.full(500, 50 * MS, dtype=np.int64))
+    found = compared(steady, first, NEAR_NS, since_ns=last)
+    assert found is not None
+    assert (found.of, found.at_longest) == (4, 4)
 
 
 def told(**facts: Any) -> str:

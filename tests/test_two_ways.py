@@ -110,10 +110,22 @@ def test_without_marks_nothing_is_said_of_them() -> None:
 
 @pytest.mark.parametrize(
     ("point", "words"),
-    [("snd", "no data was sent"), ("rcv", "no data passed this capture"), ("mid", "none was")],
+    [
+        (
+            "snd",
+            "no data passed this capture in 20.00 s: 10.0.0.1 sent none; the other end sent none, or all of it "
+            "was lost before this point (a capture at the other end shows which)",
+        ),
+        ("rcv", ": 10.0.0.2 sent none; the other end sent none, or all of it was lost"),
+        ("mid", ": none was sent, or all of it was lost before this point (a capture at the sender"),
+    ],
 )
 def test_without_data(point: str, words: str) -> None:
     assert words in _without_data([entry(point=point)])
+
+
+def test_without_data_at_both_ends() -> None:
+    assert _without_data([entry()], both_ends=True) == "no data was sent: there is nothing to explain"
 
 
 def _broken(**facts: Any) -> dict[str, Any]:

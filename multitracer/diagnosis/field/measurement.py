@@ -15,7 +15,7 @@ from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
 from multitracer.model.analysis import Result, summary_of
-from multitracer.model.quantities import count
+from multitracer.model.quantities import count, duration
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import severity
 
@@ -60,7 +60,8 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         complete=complete,
     )
     if not found:
-        return [Finding(_without_data(entries), 0.0, "unknown")]
+        both = all(m.snd in one.summaries and m.rcv in one.summaries for one in m.connections)
+        return [Finding(_without_data(entries, both_ends=both), 0.0, "unknown")]
     if len(entries) < len(every):
         looked = (
             f"; looked at: {len(entries):,} of {len(every):,} connections, those with most data and timeouts"
@@ -92,8 +93,11 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     return [*found[:1], *unusable_blocks(m, entries), *found[1:], *others, *damaged]
 
 
-def _without_data(entries: Sequence[Object]) -> str:
-    """What is known where no data passed: next to the sender that none was sent, elsewhere less."""
+def _without_data(entries: Sequence[Object], *, both_ends: bool = False) -> str:
+    """What is known where no data passed: that none was sent only with captures of both ends.
+
+    Next to one end the other may have sent data that never came by.
+    """
     ends = {entry["closed"] for entry in entries}
     if ends <= set(_NEVER_OPENED):
         why = " or ".join(words for end, words in _NEVER_OPENED.items() if end in ends)
@@ -102,12 +106,27 @@ def _without_data(entries: Sequence[Object]) -> str:
         again = entries[0]["syn_timeouts"]
         times = f" (retransmitted {count(again, 'time')})" if again else ""
         return f"the connection was never established: {why} its SYN{times}"
-    if all(entry["point"] == "snd" for entry in entries):
+    if both_ends:
         return "no data was sent: there is nothing to explain"
-    return (
-        "no data passed this capture: none was sent, or all of it was lost before this point (a capture at "
-        "the sender shows which)"
-    )
+    open_s = max(entry["end"] - entry["start"] for entry in entries)
+    passed = f"no data passed this capture in {duration(open_s)}"
+    hosts = {_host_beside(entry) for entry in entries}
+    beside = hosts.pop() if len(hosts) == 1 else None
+    where = "the sender" if beside is None else "the other end"
+    if beside is None:
+        which = "none was sent, or all of it was lost before this point"
+    else:
+        which = f"{beside} sent none; the other end sent none, or all of it was lost before this point"
+    return f"{passed}: {which} (a capture at {where} shows which)"
+
+
+def _host_beside(entry: Object) -> str | None:
+    """Address of the end that the capture was taken next to; None elsewhere."""
+    place = {"snd": 0, "rcv": 1}.get(entry["point"])
+    if place is None:
+        return None
+    ends = entry["endpoints"] if entry["data_direction"] == "forward" else entry["endpoints"][::-1]
+    return str(ends[place].rpartition(":")[0])
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

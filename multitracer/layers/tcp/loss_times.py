@@ -63,8 +63,11 @@ def lost_behind(data: Table, needless: Flags | None = None) -> tuple[Flags, Time
     return (data["length"] > 0) & ~lost, data["t_ns"][lost]
 
 
-def lost_before(data: Table, arrivals: Table) -> Times:
-    """When the first segment passed behind each whose first copy was lost before the capture, ascending.
+def lost_before(data: Table, arrivals: Table) -> tuple[Times, Times]:
+    """Between which two segments each whose first copy was lost before the capture would have passed.
+
+    When a loss before the capture happened is known no better: behind the tail of a burst nothing passes for
+    long.
 
     Parameters
     ----------
@@ -72,8 +75,16 @@ def lost_before(data: Table, arrivals: Table) -> Times:
         As of `lost_behind`, not empty.
     arrivals : Table
         Rows of `arrivals` of the same direction and capture: what the network reordered was not lost.
+
+    Returns
+    -------
+    since_ns, until_ns : array
+        When the last new segment before it passed, and the first behind it; by the latter, ascending.
     """
     again = arrivals["verdict"] == ARRIVALS_ARE.index("retransmission")
     gaps = arrivals["seq"][again & (arrivals["fresh"] == 1) & (arrivals["in_order"] == 0)]
-    behind = np.searchsorted(np.maximum.accumulate(data["seq"]), gaps, side="right")
-    return np.sort(data["t_ns"][np.minimum(behind, len(data) - 1)])
+    highest = np.maximum.accumulate(data["seq"])
+    # Of each segment, the one that was the newest when it passed: itself, or one before it.
+    newest = np.searchsorted(highest, highest, side="left")
+    behind = np.minimum(np.searchsorted(highest, np.sort(gaps), side="right"), len(data) - 1)
+    return data["t_ns"][newest[np.maximum(behind - 1, 0)]], data["t_ns"][behind]

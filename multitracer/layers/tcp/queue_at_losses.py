@@ -132,13 +132,15 @@ def queue_at_losses(
     data = data.where(data["length"] > 0)
     if not LEAST < len(data) <= _MOST_ROWS:
         return None
+    since_ns = None
     if before:
-        lost_ns, delays = lost_before(data, _arrivals(m, connection, source)), by_timestamps(data)
+        since_ns, lost_ns = lost_before(data, _arrivals(m, connection, source))
+        delays = by_timestamps(data)
     else:
         lost_ns = np.sort(lost_behind(data, needless(m, connection, source, data))[1])
         delays = by_acks(data, data_at(m, connection, source, reverse=True))
     least_ns = max(_LEAST_NS, _LEAST_PACKETS * 8e9 * float(data["ip_length"].max()) / (rate_bps or np.inf))
-    return compared(delays, lost_ns, max(base_ns, _NEAR_NS), least_ns)
+    return compared(delays, lost_ns, max(base_ns, _NEAR_NS), least_ns, since_ns)
 
 
 def _arrivals(m: Timeline, connection: Connection, source: int) -> Table:
@@ -148,7 +150,11 @@ def _arrivals(m: Timeline, connection: Connection, source: int) -> Table:
 
 
 def compared(
-    delays: Delays | None, lost_ns: Times, near_ns: float, least_ns: float = _LEAST_NS
+    delays: Delays | None,
+    lost_ns: Times,
+    near_ns: float,
+    least_ns: float = _LEAST_NS,
+    since_ns: Times | None = None,
 ) -> QueueAtLosses | None:
     """How long the queue was at each loss, against the longest.
 
@@ -161,6 +167,9 @@ def compared(
         Only segments that passed this soon before or after a loss show its queue.
     least_ns : float
         A shorter queue is none.
+    since_ns : array, optional
+        Where the losses are known to lie between two segments that passed, when the first of these did, and
+        `lost_ns` when the second did. Further apart than `near_ns`, both have to have met the same queue.
     """
     if delays is None or len(lost_ns) < LEAST or len(delays.t_ns) < 2:
         return None
@@ -169,6 +178,13 @@ def compared(
         return None
     after = np.searchsorted(delays.t_ns, lost_ns)
     beside = np.fmax(_queue(delays, after - 1, lost_ns, near_ns), _queue(delays, after, lost_ns, near_ns))
+    if since_ns is not None:
+        first = _queue(delays, np.searchsorted(delays.t_ns, since_ns), since_ns, near_ns)
+        apart = lost_ns - since_ns > near_ns
+        alike = np.digitize(first, [_EMPTY * longest, _FULL * longest]) == np.digitize(
+            beside, [_EMPTY * longest, _FULL * longest]
+        )
+        beside = np.where(apart & ~alike, np.nan, beside)
     beside = beside[~np.isnan(beside)]
     of = len(beside)
     if of < LEAST or 2 * of < len(lost_ns):

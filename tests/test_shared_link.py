@@ -90,6 +90,19 @@ def test_the_first_segments_of_short_connections_crossed_the_link(tmp_path: Path
     assert all(rate == pytest.approx(8.0, rel=0.02) for rate in rates), rates
 
 
+def test_a_control_connection_is_none_of_those_that_share_the_link(tmp_path: Path) -> None:
+    """Three share it for 12 s; a fourth has a few bytes to say now and then."""
+    rng = random.Random(9)
+    link = Receivers([9.0] * 4)
+    for t_ms, number in _drawn(rng, [4_000] * 3, [9.0] * 3):
+        if t_ms % 150 == 0:
+            link.arrives(t_ms - 0.4, 3, length=40)
+        link.arrives(t_ms, number)
+    *three, control = link.analysed(tmp_path / "rcv.pcap")
+    assert [one["shared_with"] for one in three] == [2, 2, 2]
+    assert control["shared_with"] == 3
+
+
 def test_what_arrived_twice_was_carried_twice(tmp_path: Path) -> None:
     rng = random.Random(6)
     starts_ms = [9.0, 9.0, 9.0, 9.0]

@@ -230,6 +230,27 @@ def test_a_queue_that_others_fill(facts: dict[str, Any], share: float | None, sa
     )
 
 
+def test_another_connection_of_the_capture_is_no_other_traffic() -> None:
+    def said(*entries: dict[str, Any]) -> bool:
+        return any(found.kind == "other_traffic" for found in sentences(list(entries)))
+
+    one = entry(**CROSSED, lost=(0, 40), again={"fast": 40}, point="snd")
+    one["bottleneck"]["data_share"] = 0.97
+    beside = entry(1, bandwidth=0.9, point="snd") | {"unique": 900_000}
+    assert said(one)
+    assert not said(one, beside), "that may have filled the link"
+    assert said(one, beside | {"start": 21.0, "end": 40.0}), "it came later"
+    assert said(one, beside | {"bytes": beside["bytes"] | {"unique": 10_000}}), "it hardly brought data"
+
+
+def test_a_short_transfer_shows_no_other_traffic() -> None:
+    """A handshake of 1.1 s, and 0.4 s in which the link was full for most of the time."""
+    facts = {"base": 41.4, "queue": (45.8, 63.2), "point": "snd", "lost": (0, 7), "again": {"fast": 7}}
+    one = entry(0, 1.5, handshake=0.71, bandwidth=0.23, congestion_window=0.06, **facts)
+    one["bottleneck"]["data_share"] = 0.97
+    assert not [found for found in sentences([one]) if found.kind == "other_traffic"]
+
+
 @pytest.mark.parametrize(
     ("ends", "words"),
     [

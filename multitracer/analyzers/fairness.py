@@ -35,7 +35,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("fairness", inconclusive="needs a connection that sent data")
     closed = {one["index"]: one["closed"] != "open" for one in results["connections"].summary["connections"]}
     entries = {one["index"]: one for one in results["connections"].summary["connections"]}
-    compared = _alike(sent, entries)
+    compared = _alike(sent, entries) if len(sent) > 1 else sent
+    if not compared:
+        return Result("fairness", inconclusive="no two connections competed at the same time")
     left_out = len(sent) - len(compared)
     sent = compared
     last = max(one["end"] for one in sent)
@@ -60,10 +62,17 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 _ALIKE, _AS_MUCH = 0.5, 1 / 3
+_LITTLE = 0.01
+"""Where none wanted all that it could get, one that delivered less of what the largest did is not compared."""
+_TOGETHER = 0.25
+"""Others have to be there for this part of the time of a connection, on average."""
 
 
 def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Connections that wanted all that they could get, for about as long; all, if none did."""
+    """Connections that wanted all that they could get, for about as long and at the same time; or none.
+
+    Where all waited for their application or receiver, those of about the same size are compared.
+    """
     last = max(one["end"] for one in sent)
     spans = {
         one["conn"]: (one["end"] if entries[one["conn"]]["closed"] != "open" else last) - one["start"]
@@ -80,7 +89,15 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
         return bool(as_long or (as_much and present.company(begin, begin + spans[conn]) >= _ALIKE))
 
     found = [one for one in sent if is_alike(one) and not _held_back(entries[one["conn"]])]
-    return found or sent
+    if not found:
+        found = [one for one in sent if is_alike(one) and acked[one["conn"]] >= _LITTLE * most]
+    beside = _Presence([(one["start"], one["start"] + spans[one["conn"]]) for one in found])
+    together = [
+        one
+        for one in found
+        if beside.company(one["start"], one["start"] + spans[one["conn"]]) >= _TOGETHER
+    ]
+    return together if len(together) > 1 else []
 
 
 class _Presence:

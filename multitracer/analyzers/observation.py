@@ -71,7 +71,9 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
     elif point != "snd":
         found.append(("mid_path", _MID_PATH))
     found += _holes(m, connection, source, unseen)
-    if not (data["syn"] and acks["syn"]) and (whole or not (data["syn"] or acks["syn"])):
+    opened = data["syn"] and acks["syn"]
+    never = (data["syn"] or acks["syn"]) and not (data["data_bytes"] or acks["data_bytes"])
+    if not (opened or never) and (whole or not (data["syn"] or acks["syn"])):
         counted = m.sources[source].clock == "simulation" and data["syn"]
         found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))
     return [(code, f"from {_capture(m, source)}: {text}") for code, text in found]

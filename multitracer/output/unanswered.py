@@ -42,7 +42,7 @@ def unanswered(contract: Object) -> dict[str, str]:
         if any(map(inferred[name], connections)):
             del left[name]
     # Nobody waits for what takes more than was given: others to share with, captures along the path.
-    if len(connections) < SEVERAL:
+    if len(connections) < SEVERAL or not left.get("fairness", "").startswith("needs "):
         left.pop("fairness", None)
     if sum(one["layer"] == "tcp" and one["tcp_segments"] > 0 for one in contract["sources"]) < SEVERAL:
         left.pop("hops", None)

@@ -132,6 +132,24 @@ def test_who_was_shut_out_before_its_first_data_got_less() -> None:
     assert (found["goodput_min_bps"], found["goodput_max_bps"]) == (500, 1000)
 
 
+def test_who_came_one_after_the_other_shared_nothing() -> None:
+    results = rated(*[(1000.0, float(number + 1), "fin") for number in range(5)])
+    for number, one in enumerate(results["throughput"].summary["connections"][:5]):
+        one["start"] = float(number)
+    found = fairness.run(measurement(lossy()), results)
+    assert found.inconclusive == "no two connections competed at the same time"
+
+
+def test_a_control_connection_is_compared_with_none() -> None:
+    """Both wait for their application all the time; one of them carries next to nothing."""
+    results = rated((1000.0, 10.0, "fin"), (1.0, 10.0, "fin"))
+    for one in results["connections"].summary["connections"]:
+        one["limits"] = {"application": 0.9, "seconds": 10.0}
+    assert fairness.run(measurement(lossy()), results).inconclusive is not None
+    results["throughput"].summary["connections"][1]["goodput_bps"] = 500.0
+    assert fairness.run(measurement(lossy()), results).summary["value"] == 0.9
+
+
 def test_fairness_of_one_and_of_none() -> None:
     found = fairness.run(measurement(lossy()), rated((1000.0, 10.0, "fin"))).summary
     assert (found["flows"], found["value"], found["goodput_std_bps"]) == (1, None, None)

@@ -174,6 +174,8 @@ def test_nobody_asks_one_connection_how_it_shares_nor_one_capture_for_hops(
     assert "fairness" not in unanswered(contract)
     contract["connections"] *= 2
     assert "fairness" in unanswered(contract)
+    contract["inconclusive"]["fairness"] = "no two connections competed at the same time"
+    assert "fairness" not in unanswered(contract), "no other capture would tell"
 
 
 def test_without_a_cost_nothing_is_said_of_costs(analyzed: Callable[[str], dict[str, Any]]) -> None:

@@ -110,6 +110,30 @@ OTHERS_MOST = {
 """From these shares of its time on, a connection, or what it waited for, explains its queue itself."""
 
 
+OTHERS_RTTS = 20
+"""A transfer of fewer RTTs hardly shows whether it would have filled the link by itself."""
+
+OTHERS_PART = 0.05
+"""Another connection of the capture that brought this part of its bytes while it was there may have filled it."""
+
+
+def _transfer_s(flow: Flow) -> float:
+    """Seconds of the transfer without its handshake, in which no data can wait."""
+    return (flow.seconds or 0.0) - flow.limits_s.get("handshake", 0.0)
+
+
+def _beside_others(flow: Flow, flows: Sequence[Flow]) -> bool:
+    """Whether another connection to the same host, or from it, brought data at the same time."""
+    return any(
+        other.index != flow.index
+        and (other.receiver == flow.receiver or other.sender == flow.sender)
+        and other.unique_bytes >= OTHERS_PART * flow.unique_bytes
+        and other.start_s < flow.end_s
+        and flow.start_s < other.end_s
+        for other in flows
+    )
+
+
 def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
     """That data waited in a queue which the connection itself did not fill, of the one with most data.
 
@@ -122,10 +146,9 @@ def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
         and one.queue_ms[0] >= max(OTHERS_MS, OTHERS_TIMES * (one.base_rtt_ms or math.inf))
         and one.data_share is not None
         and one.data_share >= DATA_SHARE
-        and not (one.shared or one.link_known or one.stalls_s)
-        and all(
-            one.limits_s.get(name, 0.0) < most * (one.seconds or 0.0) for name, most in OTHERS_MOST.items()
-        )
+        and not (one.shared or one.link_known or one.stalls_s or _beside_others(one, flows))
+        and _transfer_s(one) >= OTHERS_RTTS * (one.rtt_ms or math.inf) / 1e3
+        and all(one.limits_s.get(name, 0.0) < most * _transfer_s(one) for name, most in OTHERS_MOST.items())
     ]
     if not found:
         return None

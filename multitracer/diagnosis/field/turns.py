@@ -106,9 +106,11 @@ def turn_words(flow: Flow) -> str:
     most = {False: "", True: "at most "}
     least = "at least " if turns.client_at_most or turns.server_at_most else ""
     if turns.requests == 1:
+        # Beside the end that answers no path is between a request and its response.
+        path = f", the path {least}{duration(turns.paths_s)}" if 1e3 * turns.paths_s > HOST_MS else ""
         return (
             f"; one request: the server ({turns.server}) took {most[turns.server_at_most]}"
-            f"{duration(turns.server_s)} to respond, the path {least}{duration(turns.paths_s)}"
+            f"{duration(turns.server_s)} to respond{path}"
         )
     between = turns.requests - turns.responses
     responses = f"and the {count(turns.responses, 'response')} between them" if between else "and responses"

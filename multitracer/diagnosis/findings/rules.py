@@ -248,9 +248,9 @@ RULES = {
     "other_traffic": SentenceRule(
         "Other traffic in the bottleneck",
         "from captures alone: the queue added 10 ms and half of the base RTT, or more, to the median RTT, "
-        "data and not ACKs waited in it, and the connection neither filled the link for 40% of its time nor "
-        "was limited by application, receiver's window or loss recovery for 30%; no connection of the "
-        "capture queues with it",
+        "data and not ACKs waited in it, and the connection, of 20 RTTs or more, neither filled the link for "
+        "40% of its time nor was limited by application, receiver's window or loss recovery for 30%; no "
+        "connection of the capture queues with it, nor brings data from or to the same host meanwhile",
         "bottleneck and limits of connections[]",
         "Zhang, Breslau, Paxson, Shenker: On the characteristics and origins of Internet flow rates, "
         "SIGCOMM 2002",

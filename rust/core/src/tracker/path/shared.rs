@@ -18,6 +18,8 @@ const TOGETHER: f64 = 0.8;
 const IN_STEP: f64 = 0.5;
 /// Who has this part of the rate of a link on average, has it alone.
 const ALONE: f64 = 0.9;
+/// Who brought no more than one byte for so many of the largest at a place (a control connection) is none of those that share it.
+const TRIFLE: u64 = 1_000;
 /// A series that covers this part of the time with data stands for all of it: it begins with the first few segments, behind which
 /// a sender may have waited for its timer.
 const COVERED: f64 = 0.8;
@@ -107,6 +109,11 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
     let mut links = full_links(&flows, &mut group);
     alone_on_a_full_link(&flows, &mut links, &mut group);
     let roots: Vec<usize> = (0..flows.len()).map(|place| root(&group, place)).collect();
+    // Those with most bytes are first.
+    let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
+    for (flow, &mine) in flows.iter().zip(&roots) {
+        largest.entry(mine).or_insert(flow.bytes);
+    }
     let mut least: BTreeMap<[Address; 2], i64> = BTreeMap::new();
     for flow in flows.iter().filter(|flow| flow.base_ns > 0) {
         let base_ns = least.entry(flow.hosts).or_insert(flow.base_ns);
@@ -119,7 +126,8 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
         };
         let beside_rate = if flows.iter().enumerate().any(beside) { rates[place].max(1) } else { 0 };
         let shares = |(other, one): (usize, &Flow)| {
-            other != place && roots[other] == *mine && meet(&flow.series, &one.series)
+            let counts = one.bytes.saturating_mul(TRIFLE) > largest[mine];
+            other != place && roots[other] == *mine && counts && meet(&flow.series, &one.series)
         };
         let others = flows.iter().enumerate().filter(|&one| shares(one)).count();
         connections.note(flow.number, |connection| {

@@ -163,3 +163,40 @@ def test_what_nagle_held_is_said_first_where_it_took_most(
     nagle = "limited by requests and responses of several writes each: Nagle's algorithm held the end of"
     assert said.startswith(nagle) == first
     assert said.count("Nagle's algorithm held the end of at least 9 requests") == 1
+
+
+def responses_of_two_writes(turns: int, *, held: bool) -> Conversation:
+    """At the client: a header of 80 bytes, three full segments at once, and their rest.
+
+    The rest left the server with them, or when the ACK of the header had reached it.
+    """
+    talk = Conversation()
+    talk.handshake(rtt_ms=RTT_MS)
+    t_ms = 100.0
+    for turn in range(turns):
+        own, other = 1 + turn * REQUEST, 1 + turn * 3380
+        talk.segment(t_ms, True, own, other, 0x18, bytes(REQUEST))
+        t_ms += RTT_MS
+        talk.segment(t_ms, False, other, own + REQUEST, 0x18, bytes(80))
+        talk.segment(t_ms + 0.01, True, own + REQUEST, other + 80, 0x10)
+        for number in range(3):
+            passed_ms = t_ms + 0.6 * (number + 1)
+            talk.segment(passed_ms, False, other + 80 + 1000 * number, own + REQUEST, 0x10, bytes(1000))
+            talk.segment(passed_ms + 0.01, True, own + REQUEST, other + 1080 + 1000 * number, 0x10)
+        t_ms += RTT_MS + 0.05 if held else 2.4
+        talk.segment(t_ms, False, other + 3080, own + REQUEST, 0x18, bytes(300))
+        talk.segment(t_ms + 0.01, True, own + REQUEST, other + 3380, 0x10)
+        t_ms += 5.0
+    return talk
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_what_nagle_held_for_an_ack_that_others_followed(tmp_path: Path, held: bool) -> None:
+    """Linux holds what is short for the last short segment (Minshall): later ACKs released nothing."""
+    contract = analysed(tmp_path, responses_of_two_writes(12, held=held))
+    (connection,) = contract["connections"]
+    exchanges = connection["exchanges"]
+    assert (exchanges["requests_held"], exchanges["responses_held"]) == (0, 11 if held else 0)
+    # Since the last full segment.
+    assert exchanges["responses_held_s"] == pytest.approx(11 * (RTT_MS - 1.75) / 1e3 if held else 0.0)
+    assert ("Nagle's algorithm held the end of at least 11 responses" in str(contract["diagnosis"])) is held

@@ -216,6 +216,9 @@ impl Connection {
             let una = peer.snd_una;
             if has(flags::ACK) && !has(flags::RST) {
                 acked = peer.on_ack::<PLAIN>(segment, ack);
+                if let Some(exchanges) = &mut self.exchanges {
+                    exchanges.acknowledged(1 - direction, ack, segment.t_ns);
+                }
             } else {
                 peer.arrived(segment);
             }
@@ -274,7 +277,9 @@ fn exchange(
         Box::new(Exchanges::begin(1 - direction, times_ns, peer.snd_max, one))
     };
     let full = i64::from(segment.length) >= path::full_segment(own);
-    let held = |wait_ns: i64, up_to: i64| own.waited_for_ack(segment.t_ns, up_to, wait_ns);
+    let held = |wait_ns: i64, up_to: i64, acked_ns: Option<i64>| {
+        own.waited_for_ack(segment.t_ns, (up_to, acked_ns), wait_ns)
+    };
     exchanges.get_or_insert_with(begin).send(direction, segment.t_ns, (ack, end), (full, held));
 }
 

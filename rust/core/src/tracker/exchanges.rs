@@ -35,6 +35,8 @@ pub struct Exchanges {
     newest_wait_ns: i64,
     /// One past the last segment of this run that was not full: Linux holds the next only until that is acknowledged (Minshall).
     short_end: Option<i64>,
+    /// When the ACK of that passed.
+    short_acked_ns: Option<i64>,
 }
 
 /// What requests and responses came to.
@@ -71,18 +73,30 @@ impl Exchanges {
         self.first_wait_ns.filter(|_| usize::from(self.first) != direction)
     }
 
+    /// An ACK of all up to a byte of `direction` passes.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, direction: usize, ack: i64, t_ns: i64) {
+        if self.short_acked_ns.is_none()
+            && self.short_end.is_some_and(|end| ack >= end)
+            && usize::from(self.last) == direction
+        {
+            self.short_acked_ns = Some(t_ns);
+        }
+    }
+
     /// A segment of `direction` with new data up to `end` passes, which acknowledges up to `ack`. `held` is whether it was not
-    /// full, and sent after such a wait when the ACK came of all up to some byte: Nagle's algorithm (RFC 9293 section 3.7.4).
+    /// full, and sent after such a wait when the ACK came of all up to some byte, which passed then if that is known here: Nagle's
+    /// algorithm (RFC 9293 section 3.7.4).
     pub(super) fn send(
         &mut self,
         direction: usize,
         t_ns: i64,
         (ack, end): (i64, i64),
-        (full, held): (bool, impl Fn(i64, i64) -> bool),
+        (full, held): (bool, impl Fn(i64, i64, Option<i64>) -> bool),
     ) {
         let wait_ns = t_ns.saturating_sub(self.last_ns).max(0);
         if usize::from(self.last) == direction {
-            let waits = !full && held(wait_ns, self.short_end.unwrap_or(self.end));
+            let waits = !full && held(wait_ns, self.short_end.unwrap_or(self.end), self.short_acked_ns);
             self.holding_ns = if waits { wait_ns } else { 0 };
             self.behind_full = self.short_end != Some(self.end);
         } else {
@@ -94,7 +108,7 @@ impl Exchanges {
                     self.behind_full_ns[last] = self.behind_full_ns[last].saturating_add(self.holding_ns);
                 }
             }
-            (self.holding_ns, self.short_end) = (0, None);
+            (self.holding_ns, self.short_end, self.short_acked_ns) = (0, None, None);
             let of_request = self.runs.is_multiple_of(2);
             let waits_ns = &mut self.waits_ns[usize::from(of_request)];
             *waits_ns = waits_ns.saturating_add(wait_ns);
@@ -104,7 +118,7 @@ impl Exchanges {
         }
         (self.last, self.last_ns, self.end) = (direction as u8, t_ns, end);
         if !full {
-            self.short_end = Some(end);
+            (self.short_end, self.short_acked_ns) = (Some(end), None);
         }
     }
 
@@ -168,9 +182,10 @@ impl Fields for Exchanges {
             first_wait_ns,
             newest_wait_ns,
             short_end,
+            short_acked_ns,
         } = self;
         walk_over!(walk: runs, in_turn, first, waits_ns, last, &mut Time(last_ns), end, held, held_ns, holding_ns, short_end);
-        walk_over!(walk: behind_full_ns, behind_full, first_wait_ns, newest_wait_ns);
+        walk_over!(walk: behind_full_ns, behind_full, first_wait_ns, newest_wait_ns, short_acked_ns);
     }
 }
 
@@ -178,7 +193,7 @@ impl Fields for Exchanges {
 mod tests {
     use super::*;
 
-    const FULL: (bool, fn(i64, i64) -> bool) = (true, |_, _| true);
+    const FULL: (bool, fn(i64, i64, Option<i64>) -> bool) = (true, |_, _, _| true);
 
     /// Requests of so many segments, 5 apart, of which the last is held or not.
     fn requests(each: usize, held: impl Fn(usize) -> bool) -> [(u32, i64); 2] {
@@ -188,10 +203,10 @@ mod tests {
             for segment in 0..each {
                 t_ns += 5;
                 let last = segment + 1 == each;
-                exchanges.send(0, t_ns, (exchanges.end, t_ns), (!last, |_, _| held(number)));
+                exchanges.send(0, t_ns, (exchanges.end, t_ns), (!last, |_, _, _| held(number)));
             }
             t_ns += 100;
-            exchanges.send(1, t_ns, (exchanges.end, t_ns), (false, |_, _| true));
+            exchanges.send(1, t_ns, (exchanges.end, t_ns), (false, |_, _, _| true));
         }
         exchanges.waits(None, 1).expect("in turn").held
     }

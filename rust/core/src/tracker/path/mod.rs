@@ -231,14 +231,16 @@ impl Path {
         self.halves.clock.ticks.late_by(t_ns, val, first)
     }
 
-    /// Whether what passes at a time had waited for so long, until an ACK that passed at `acked_ns` reached its sender.
-    fn waited_for(&self, t_ns: i64, acked_ns: i64, wait_ns: i64) -> bool {
+    /// Whether what passes at a time had waited for so long, until an ACK that passed at `acked_ns` reached its sender. `before` is
+    /// whether more may have passed since that, on the way already: then a pause has to show that what passes was behind it.
+    fn waited_for(&self, t_ns: i64, (acked_ns, before): (i64, bool), wait_ns: i64) -> bool {
         let Some((least_ns, now_ns)) = self.near_ns() else { return false };
         let after_ns = t_ns.saturating_sub(acked_ns);
         let reaction_ns = half::HOST_NS.min(wait_ns / 8);
         // Of an application that waits, few round trips toward the sender are measured: the last may lack what this one met.
         let jitter_ns = reaction_ns.max((wait_ns / 8).min(least_ns / 4));
-        (least_ns - reaction_ns..=now_ns + jitter_ns).contains(&after_ns) && after_ns < wait_ns
+        let paused = after_ns < wait_ns || (before && wait_ns >= (least_ns / PAUSE).max(half::HOST_NS));
+        (least_ns - reaction_ns..=now_ns + jitter_ns).contains(&after_ns) && paused
     }
 
     /// TSecr of the last data segment.
@@ -253,12 +255,17 @@ impl Path {
 }
 
 impl Sender {
-    /// Whether what is sent at a time had waited for so long, until the ACK came of all up to a byte.
-    pub(super) fn waited_for_ack(&self, t_ns: i64, up_to: i64, wait_ns: i64) -> bool {
-        self.snd_una >= up_to
-            && self.totals.last_advance_ns.is_some_and(|acked_ns| {
-                self.path.as_deref().is_some_and(|path| path.waited_for(t_ns, acked_ns, wait_ns))
-            })
+    /// Whether what is sent at a time had waited for so long, until the ACK came of all up to a byte, which passed at
+    /// `acked_ns`; where that is not known, the last ACK.
+    pub(super) fn waited_for_ack(
+        &self,
+        t_ns: i64,
+        (up_to, acked_ns): (i64, Option<i64>),
+        wait_ns: i64,
+    ) -> bool {
+        let path = self.path.as_deref().filter(|_| self.snd_una >= up_to);
+        let Some((path, last_ns)) = path.zip(self.totals.last_advance_ns) else { return false };
+        path.waited_for(t_ns, (acked_ns.unwrap_or(last_ns), acked_ns.is_some()), wait_ns)
     }
 
     /// Segments that its own queue refused, at least; `None` where nothing shows it.
@@ -266,6 +273,9 @@ impl Sender {
         self.path.as_ref()?.gaps.refused()
     }
 }
+
+/// What waited for an ACK that passed before others shows by a pause of this part of the round trip to its sender, at least.
+const PAUSE: i64 = 4;
 
 /// A congestion window of two segments is one of ten when so many times ten have been acknowledged.
 const GROWN: f64 = 3.0;

@@ -39,7 +39,7 @@ def test_every_kind_that_is_said_has_a_rule() -> None:
         said |= set(re.findall(r'Finding\(\w+(?:\([^)]*\))?, [\w.]+, "([a-z_]+)"', text))
         said |= set(_kinds(text))
         said |= set(re.findall(r'_finding\(\s*m,\s*"([a-z_]+)"', text))
-    said |= set(SENTENCES) | set(KINDS.values()) | {"kernel_count", "ack_queue", "other_traffic"}
+    said |= set(SENTENCES) | set(KINDS.values()) | {"kernel_count", "ack_queue", "other_traffic", "late_data"}
     idle = {f"idle_{cause.replace('/', '_')}" for cause in IDLE_CAUSES}
     assert said | idle <= set(RULES)
     assert set(RULES) <= said | idle

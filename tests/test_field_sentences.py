@@ -1116,7 +1116,7 @@ def test_of_requests_and_responses_it_is_said_who_waited_for_whom() -> None:
     # One request has no next one; of an end that sends most in its requests, it is not said.
     one = {"requests": 1, "count": 1, "request_wait_s": 0.0}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | one, rtt=rtt)])
-    assert "; one request: the server (10.0.0.1) took 2.20 s to respond, the path 0 s" in said.text
+    assert "; one request: the server (10.0.0.1) took 2.20 s to respond; no loss" in said.text
     mine = one | {"client_sends_data": True}
     (said, *_) = sentences([entry(0, application=1.0, exchanges=asked | mine, rtt=rtt)])
     assert "request" not in said.text

@@ -113,8 +113,8 @@ def test_without_marks_nothing_is_said_of_them() -> None:
     [
         (
             "snd",
-            "no data passed this capture in 20.00 s: 10.0.0.1 sent none; the other end sent none, or all of it "
-            "was lost before this point (a capture at the other end shows which)",
+            "no data passed this capture in 20.00 s: 10.0.0.1 sent none; the other end sent none, or all of "
+            "it was lost before this point (a capture at the other end shows which)",
         ),
         ("rcv", ": 10.0.0.2 sent none; the other end sent none, or all of it was lost"),
         ("mid", ": none was sent, or all of it was lost before this point (a capture at the sender"),

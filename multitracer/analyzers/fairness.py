@@ -63,7 +63,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 _ALIKE, _AS_MUCH = 0.5, 1 / 3
 _LITTLE = 0.01
-"""Where none wanted all that it could get, one that delivered less of what the largest did is not compared."""
+"""Where none wanted all that it could get, one that delivered less of what the largest did is left out."""
 _TOGETHER = 0.25
 """Others have to be there for this part of the time of a connection, on average."""
 
@@ -93,9 +93,7 @@ def _alike(sent: list[dict[str, Any]], entries: Mapping[int, Mapping[str, Any]])
         found = [one for one in sent if is_alike(one) and acked[one["conn"]] >= _LITTLE * most]
     beside = _Presence([(one["start"], one["start"] + spans[one["conn"]]) for one in found])
     together = [
-        one
-        for one in found
-        if beside.company(one["start"], one["start"] + spans[one["conn"]]) >= _TOGETHER
+        one for one in found if beside.company(one["start"], one["start"] + spans[one["conn"]]) >= _TOGETHER
     ]
     return together if len(together) > 1 else []
 

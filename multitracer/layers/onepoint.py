@@ -121,7 +121,7 @@ def kernel_limits(
     -------
     dict or None
         As ``limits`` of a connection (docs/json.md): shares that sum to 1, some that are parts of others,
-        ``seconds``, ``writes_bps`` and ``method``.
+        ``seconds``, ``seconds_before_data``, ``writes_bps`` and ``method``.
     """
     if not m.rows("tcp_states"):
         return None
@@ -175,6 +175,7 @@ def kernel_limits(
     shares: dict[str, Any] = {name: round(value * scale, 6) for name, value in parts_ns.items()}
     seconds = inferred["seconds"] if inferred else round(span_ns / 1e9, 6)
     writes_bps = inferred["writes_bps"] if inferred else None
+    before_s = inferred["seconds_before_data"] if inferred else 0.0
     # The kernel's count of the receiver's window has its time in loss recovery, and none while a timer paces.
     parts = dict.fromkeys(_PARTS, 0.0)
     if inferred and inferred["congestion_window"]:
@@ -184,7 +185,13 @@ def kernel_limits(
     if inferred:
         for name in _OF_APPLICATION:
             parts[name] = min(inferred[name], shares["application"])
-    others = {"handshake": opening, "seconds": seconds, "writes_bps": writes_bps, "method": "kernel"}
+    others = {
+        "handshake": opening,
+        "seconds": seconds,
+        "seconds_before_data": before_s,
+        "writes_bps": writes_bps,
+        "method": "kernel",
+    }
     return shares | parts | others
 
 

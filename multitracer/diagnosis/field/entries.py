@@ -120,6 +120,7 @@ def flow(
         writes_bps=limits.get("writes_bps"),
         before_data_s=part_s("loss_recovery_before_data"),
         behind_s=part_s("application_behind"),
+        until_data_s=float(limits.get("seconds_before_data") or 0.0),
         nagle_s=part_s("application_nagle"),
         before_loss_s=part_s("congestion_window_before_loss"),
         after_data_s=part_s("congestion_window_after_data"),

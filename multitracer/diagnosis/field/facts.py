@@ -216,6 +216,8 @@ class Flow:
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
         Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
+    until_data_s : float
+        Between the handshake and the first data of either end, which is no part of its time.
     nagle_s : float
         Of the seconds of the application, those in which Nagle's algorithm held the ends of what it wrote.
     paced_s : float
@@ -315,6 +317,7 @@ class Flow:
     rates_bps: tuple[float, float] | None = None
     reductions: int = 0
     before_data_s: float = 0.0
+    until_data_s: float = 0.0
     nagle_s: float = 0.0
     before_loss_s: float = 0.0
     after_data_s: float = 0.0

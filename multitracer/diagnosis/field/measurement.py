@@ -74,6 +74,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     from multitracer.diagnosis.findings.marks import with_marks
     from multitracer.diagnosis.findings.sack_blocks import unusable_blocks
     from multitracer.diagnosis.findings.stillness import shown
+    from multitracer.diagnosis.findings.too_large import too_large
 
     found = with_hops(m, with_marks(m, shown(m, found, entries), entries), summary_of(results, "hops"))
     every_chain = chains_of(results)
@@ -90,7 +91,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
         others = [one for one in others if one.kind != "standstill"]
     spoiled = [dict(entry) for entry in entries if entry["damaged_segments"]]
     damaged = arrivals(m, spoiled) if m.snd is None else []
-    return [*found[:1], *unusable_blocks(m, entries), *found[1:], *others, *damaged]
+    return [*too_large(m, entries), *found[:1], *unusable_blocks(m, entries), *found[1:], *others, *damaged]
 
 
 def _without_data(entries: Sequence[Object], *, both_ends: bool = False) -> str:

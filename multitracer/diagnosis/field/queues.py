@@ -114,7 +114,7 @@ OTHERS_RTTS = 20
 """A transfer of fewer RTTs hardly shows whether it would have filled the link by itself."""
 
 OTHERS_PART = 0.05
-"""Another connection of the capture that brought this part of its bytes while it was there may have filled it."""
+"""Another connection that brought this part of its bytes while it was there may have filled it."""
 
 
 def _transfer_s(flow: Flow) -> float:

@@ -10,6 +10,7 @@ from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.facts import Flow, KernelCounts, Object
 from multitracer.diagnosis.field.groups import Group, groups
 from multitracer.diagnosis.field.kernel import contradiction
+from multitracer.diagnosis.field.late_data import late_data, took_most
 from multitracer.diagnosis.field.queues import queues
 from multitracer.diagnosis.field.sentences import text
 from multitracer.diagnosis.findings.finding import Finding
@@ -71,6 +72,9 @@ def sentences(
         if with_loss:
             with_losses |= mine
     sentences += queues(flows, found, [one.text for one in sentences])
+    late = late_data(flows, command)
+    if late is not None:
+        sentences.insert(0 if took_most(flows) else len(sentences), late)
     overruled = contradiction(flows)
     return [*sentences[:1], overruled, *sentences[1:]] if overruled is not None else sentences
 

@@ -8,7 +8,7 @@ from multitracer.diagnosis.chains.recovery import CONVERGED
 from multitracer.diagnosis.field.causes import LOSS_SHARE
 from multitracer.diagnosis.field.facts import FULL, QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
-from multitracer.diagnosis.findings import airtime, bearers, hosts, logs
+from multitracer.diagnosis.findings import airtime, bearers, hosts, logs, too_large
 from multitracer.diagnosis.findings.whole import GOOD
 from multitracer.layers.logged import relations
 from multitracer.layers.logged.limits import FULL as FULL_WINDOW
@@ -127,6 +127,13 @@ RULES = {
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
     ),
+    "too_large": SentenceRule(
+        "Segments too large for the path",
+        f"{too_large.LEAST_LOST} segments or more above a size were lost, all of them, and "
+        f"{too_large.LEAST_ARRIVED} or more up to that size got through; before all else",
+        "sizes and copies of the segments at a capture before the loss",
+        "RFC 2923, section 2.1; RFC 4821 (path MTU discovery without ICMP)",
+    ),
     "sack_blocks": SentenceRule(
         "SACK blocks outside the data",
         "three ACKs or more, and half of those with SACK blocks, have blocks beyond the highest byte that "
@@ -244,6 +251,13 @@ RULES = {
         "acks_share of bottleneck of connections[]: how much later than at their best ACKs pass by the clock "
         "of their timestamps, in the RTTs that they measure",
         "RFC 7323, section 5.4; RFC 3449, section 2 (asymmetric paths)",
+    ),
+    "late_data": SentenceRule(
+        "Late data",
+        "from captures alone: a second and more, and a quarter of the transfer behind it, passed between the "
+        "handshake and the first data of either end; before all else if that is longer than the transfer",
+        "limits.seconds_before_data of connections[]",
+        "RFC 9293, section 3.5 (handshake)",
     ),
     "other_traffic": SentenceRule(
         "Other traffic in the bottleneck",

@@ -111,6 +111,8 @@ fn push_limits(out: &mut String, limits: &Limits) {
         out.push_str(name);
         push_rounded(out, ns / limits.total_ns(), 6);
     }
+    out.push_str(",\n        \"seconds_before_data\": ");
+    push_rounded(out, limits.until_data_ns / 1e9, 6);
     out.push_str(",\n        \"writes_bps\": ");
     or_null(out, limits.writes_bytes_per_s, |out, rate| push_rounded(out, rate * 8.0, 3));
     out.push_str(",\n        \"method\": \"inferred\"\n      }");

@@ -3,7 +3,7 @@
 mod opening;
 mod spent;
 
-use opening::{answered_by_data, asked_ns, opening_ns, unseen_flight_ns};
+use opening::{answered_by_data, asked_ns, opening_ns, unseen_flight_ns, until_data_ns};
 use spent::Spent;
 
 use super::full_link::OTHERWISE;
@@ -114,6 +114,8 @@ pub struct Limits {
     pub silent_ns: f64,
     /// Of the receiver window's time, what it had room, and the sender paced itself; only next to the sender this shows.
     pub window_paced_ns: f64,
+    /// Between the handshake and the first data of either end, which is no part of the time.
+    pub until_data_ns: f64,
 }
 
 /// Segments of an initial congestion window.
@@ -156,6 +158,8 @@ impl Limits {
         limits.ns[Limit::Handshake as usize] = opening_ns as f64;
         let unseen_ns = unseen_flight_ns(connection, direction, opening_ns);
         limits.before_data_ns = unseen_ns.max(unanswered_ns) as f64;
+        let counted_ns = opening_ns.saturating_add(unseen_ns.max(unanswered_ns));
+        limits.until_data_ns = until_data_ns(connection, direction, counted_ns) as f64;
         limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
             limits.leave_to_application(path.trains.constant_rate(), link, mean_rate(sender));

@@ -54,6 +54,19 @@ pub(super) fn asked_ns(connection: &Connection, direction: usize, opening_ns: i6
     first_ns.saturating_sub(connection.first_ns.saturating_add(opening_ns)).max(0)
 }
 
+/// How long nothing passed behind the handshake before the first data, if that is of this direction: its application wrote none,
+/// or all that it sent was lost before this point. `counted_ns` of that the transfer's time has; 0 without the SYNs.
+pub(super) fn until_data_ns(connection: &Connection, direction: usize, counted_ns: i64) -> i64 {
+    let first = |direction: usize| connection.senders_at(direction).totals().first_data_ns;
+    let opened = connection.senders.iter().all(|sender| sender.isn.is_some());
+    match (first(direction), first(1 - direction)) {
+        (Some(own_ns), other_ns) if opened && other_ns.is_none_or(|other_ns| own_ns <= other_ns) => {
+            own_ns.saturating_sub(connection.first_ns.saturating_add(counted_ns)).max(0)
+        }
+        _ => 0,
+    }
+}
+
 /// When the SYN of the end that was called was acknowledged, if it sent nothing else.
 fn established_ns(second: &Sender) -> Option<i64> {
     second.totals().last_advance_ns.filter(|_| second.totals().data_segments == 0)

@@ -72,7 +72,7 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
         found.append(("mid_path", _MID_PATH))
     found += _holes(m, connection, source, unseen)
     opened = data["syn"] and acks["syn"]
-    never = (data["syn"] or acks["syn"]) and not (data["data_bytes"] or acks["data_bytes"])
+    never = (data["syn"] or acks["syn"]) and not (data.get("data_bytes") or acks.get("data_bytes"))
     if not (opened or never) and (whole or not (data["syn"] or acks["syn"])):
         counted = m.sources[source].clock == "simulation" and data["syn"]
         found.append(("no_handshake", _COUNTED if counted else _NO_HANDSHAKE))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from multitracer.cli.words import Object, count
 from multitracer.diagnosis.field.entries import flow
 from multitracer.diagnosis.field.phrases import percent_at_most
-from multitracer.model.quantities import RETRANSMISSION_WORDS
+from multitracer.model.quantities import OR_ELSE, RETRANSMISSION_WORDS
 from multitracer.output.losses import (
     loss_bounds,
     may_be_again,
@@ -37,7 +37,11 @@ def causes(counts: Object, *, seen: bool = True, syns: int = 0) -> str:
     """
     if not seen and not counts["total"]:
         return "none seen"
-    parts = [f"{counts[key]:,} {text}" for key, text in RETRANSMISSION_WORDS.items() if counts.get(key)]
+    parts = [
+        f"{counts[key]:,} {text}{_or_else(counts, key)}"
+        for key, text in RETRANSMISSION_WORDS.items()
+        if counts.get(key)
+    ]
     if syns and counts.get("timeout"):
         parts[0] += " (SYN)" if syns == counts["timeout"] else f" ({syns:,} of them SYN)"
     inferred = counts.get("inferred", 0)
@@ -48,6 +52,16 @@ def causes(counts: Object, *, seen: bool = True, syns: int = 0) -> str:
     else:
         text, before = ", ".join([text, *some]), "; causes inferred: "
     return f"{text}{before}{', '.join(parts)}" if parts else text
+
+
+def _or_else(counts: Object, cause: str) -> str:
+    """`` (64 of them may be slow start after an RTO)``: what the capture does not decide."""
+    key, other = OR_ELSE.get(cause, ("", ""))
+    undecided = counts.get(key, 0)
+    if not undecided:
+        return ""
+    which = "all" if undecided == counts[cause] else f"{undecided:,} of them"
+    return f" ({which} may be {RETRANSMISSION_WORDS[other].partition(' (')[0]})"
 
 
 def retransmitted(connection: Object) -> str:

@@ -15,6 +15,9 @@ RETRANSMISSION_WORDS = {
 }
 """Causes of retransmissions in words; probes that nobody needs are none (docs/json.md)."""
 
+OR_ELSE = {"fast": ("fast_or_slow_start", "slow_start"), "tail_loss_probe": ("probe_or_timeout", "timeout")}
+"""Of some causes, the count of those that may have another (docs/json.md), and which."""
+
 
 def duration(seconds: float, micro: str = "us") -> str:
     """A time span with three or four digits; nothing is ``0 s``; `micro` is how microseconds are written."""

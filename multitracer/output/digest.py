@@ -35,7 +35,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     """
     if isinstance(connections, Derived) and connections.digest is not None:
         return connections.digest(most)
-    from multitracer.model.schema.tcp import CAUSES
+    from multitracer.model.schema.tcp import CAUSES, UNDECIDED
 
     repeating, sending = [], []
     for place, one in enumerate(connections):
@@ -47,7 +47,7 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     return {
         "connections": len(connections),
         "bytes": _sums(connections, "bytes", ("sent", "unique", "duplicate", "acked")),
-        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:], "unseen")),
+        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:], "unseen", *UNDECIDED)),
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
         "without_handshake": sum(

@@ -64,6 +64,8 @@ def flow(
         kernel=limits.get("method") == "kernel",
         retransmissions=again["total"],
         unseen_retransmissions=again.get("unseen", 0),
+        fast_or_slow_start=again.get("fast_or_slow_start", 0),
+        probe_or_timeout=again.get("probe_or_timeout", 0),
         rto=again["timeout"],
         fast=again["fast"],
         slow_start=again["slow_start"],

@@ -92,6 +92,8 @@ class Flow:
         Whether the kernel said so.
     retransmissions, rto, fast, slow_start, tail_loss_probe : int
         Segments, by cause.
+    fast_or_slow_start, probe_or_timeout : int
+        Of those, fast retransmits that may be slow start, and tail loss probes that may be timeouts.
     timeouts, spurious : int
         Expiries of the retransmission timer, and how many of them were spurious.
     corrupted : int
@@ -264,6 +266,8 @@ class Flow:
     start_s: float
     end_s: float
     answered: bool
+    fast_or_slow_start: int = 0
+    probe_or_timeout: int = 0
     unseen_retransmissions: int = 0
     kernel_retransmissions: int | None = None
     kernel_drops: int | None = None

@@ -344,13 +344,16 @@ def by_cause(flows: tuple[Flow, ...]) -> str:
         if timeouts
         else ""
     ]
-    for name, words in (
-        ("fast", "by fast retransmit"),
-        ("slow_start", "in slow start"),
-        ("tail_loss_probe", "as tail loss probe"),
+    for name, words, undecided, other in (
+        ("fast", "by fast retransmit", "fast_or_slow_start", "in slow start"),
+        ("slow_start", "in slow start", "", ""),
+        ("tail_loss_probe", "as tail loss probe", "probe_or_timeout", "by a timeout"),
     ):
         number = sum(getattr(flow, name) for flow in flows)
-        causes.append(f"{count(number, 'segment')} {words}" if number else "")
+        open_number = sum(getattr(flow, undecided) for flow in flows) if undecided else 0
+        which = "all" if open_number == number else f"{open_number:,} of them"
+        either = f" ({which} perhaps {other})" if open_number else ""
+        causes.append(f"{count(number, 'segment')} {words}{either}" if number else "")
     # Away from the sender each count may be larger or smaller: a timer shows by what it sent alone.
     there = all(flow.point == "snd" and not flow.guessed for flow in flows)
     inferred = "" if there else "by inference "

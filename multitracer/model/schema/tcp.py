@@ -15,6 +15,9 @@ CAUSES = (
     "unknown",
     "handshake",
 )
+UNDECIDED = ("fast_or_slow_start", "probe_or_timeout")
+"""Counts of retransmissions of which two causes are possible: those of the first are among `fast`, of the
+second among `tail_loss_probe`."""
 ACK_KINDS = ("", "advance", "duplicate", "window_update", "repeat", "old")
 CHECKSUMS = ("unverified", "good", "bad")
 VERDICTS = ("inconclusive", "spurious", "genuine")

@@ -31,6 +31,8 @@ pub struct Digest {
     pub possible: u64,
     /// Retransmissions that identifications count and that did not pass as such.
     pub unseen: u64,
+    /// Of those that were seen, segments of which two causes are possible ([`Sender::undecided`](crate::tracker::Sender::undecided)).
+    pub undecided: (u64, u64),
     /// Those that carried data, by the limit that held their sender for longest: how many, and bytes sent at least once.
     pub limits: [[u64; 2]; Limit::COUNT],
     /// The worst of them: most timeouts, then most segments sent again.
@@ -83,6 +85,7 @@ impl Digest {
             repeating,
             possible,
             unseen,
+            undecided,
             limits,
             worst: _,
             largest: _,
@@ -99,6 +102,7 @@ impl Digest {
         self.repeating += repeating;
         self.possible += possible;
         self.unseen += unseen;
+        self.undecided = (self.undecided.0 + undecided.0, self.undecided.1 + undecided.1);
     }
 
     /// Its timeouts, segments sent again, and bytes sent at least once.
@@ -117,6 +121,8 @@ impl Digest {
         self.without_handshake += u64::from(connection.misses_handshake());
         self.possible += summary::possible(connection, direction);
         self.unseen += summary::never_passed(connection, direction);
+        let undecided = data.undecided();
+        self.undecided = (self.undecided.0 + undecided.0, self.undecided.1 + undecided.1);
         let again = retransmissions(&again_by_cause);
         if sent.data_bytes > 0 {
             let limit =

@@ -114,7 +114,8 @@ fn sums_to_python<'py>(py: Python<'py>, sums: &Sums) -> PyResult<Bound<'py, PyDi
     d.set_item(intern!(py, "connections"), sums.connections)?;
     d.set_item(intern!(py, "data_bytes"), sums.data_bytes)?;
     d.set_item(intern!(py, "duplicate_bytes"), sums.duplicate_bytes)?;
-    let causes = retransmission_counts(py, &sums.retransmissions, [sums.inferred, sums.unseen])?;
+    let causes =
+        retransmission_counts(py, &sums.retransmissions, [sums.inferred, sums.unseen], sums.undecided)?;
     d.set_item(intern!(py, "retransmissions"), causes)?;
     d.set_item(intern!(py, "timeouts"), timeout_counts(py, &sums.timeouts)?)?;
     Ok(d)

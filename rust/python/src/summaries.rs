@@ -148,6 +148,8 @@ impl Summaries {
         let causes = counts(py, &CAUSE_NAMES[1..], &found.retransmissions[1..])?;
         causes.set_item("total", retransmissions(&found.retransmissions))?;
         causes.set_item("unseen", found.unseen)?;
+        causes.set_item("fast_or_slow_start", found.undecided.1)?;
+        causes.set_item("probe_or_timeout", found.undecided.0)?;
         d.set_item("retransmissions", causes)?;
         d.set_item("timeouts", timeout_counts(py, &found.timeouts)?)?;
         d.set_item("closed", counts(py, &Closed::NAMES, &found.closed)?)?;
@@ -228,7 +230,8 @@ fn direction_to_python<'py>(
     let seen = sender.arrival_counts();
     let inferred = seen.inferred.iter().sum();
     let unseen = never_passed(connection, direction);
-    let causes = retransmission_counts(py, &sender.retransmission_counts(), [inferred, unseen])?;
+    let causes =
+        retransmission_counts(py, &sender.retransmission_counts(), [inferred, unseen], sender.undecided())?;
     d.set_item(intern!(py, "retransmissions"), causes)?;
     let arrivals = counts(py, &ARRIVAL_NAMES[1..], &seen.verdicts[1..])?;
     d.set_item(intern!(py, "arrivals"), arrivals)?;
@@ -328,6 +331,7 @@ pub(crate) fn retransmission_counts<'py>(
     py: Python<'py>,
     by_cause: &[u64; CAUSES],
     [inferred, unseen]: [u64; 2],
+    (probe_or_timeout, fast_or_slow_start): (u64, u64),
 ) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item(intern!(py, "total"), retransmissions(by_cause))?;
@@ -336,6 +340,8 @@ pub(crate) fn retransmission_counts<'py>(
     }
     d.set_item(intern!(py, "inferred"), inferred)?;
     d.set_item(intern!(py, "unseen"), unseen)?;
+    d.set_item(intern!(py, "fast_or_slow_start"), fast_or_slow_start)?;
+    d.set_item(intern!(py, "probe_or_timeout"), probe_or_timeout)?;
     Ok(d)
 }
 

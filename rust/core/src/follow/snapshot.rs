@@ -22,6 +22,8 @@ pub struct Sums {
     pub inferred: u64,
     /// Beside them, retransmissions that never passed ([`never_passed`]).
     pub unseen: u64,
+    /// Of the first, those that may be timeouts instead of tail loss probes, and slow start instead of fast retransmit.
+    pub undecided: (u64, u64),
     /// Timeouts: spurious, genuine, inconclusive.
     pub timeouts: [u64; 3],
 }
@@ -34,6 +36,8 @@ impl Sums {
         self.duplicate_bytes += other.duplicate_bytes;
         self.inferred += other.inferred;
         self.unseen += other.unseen;
+        self.undecided.0 += other.undecided.0;
+        self.undecided.1 += other.undecided.1;
         let counts = self.retransmissions.iter_mut().chain(&mut self.timeouts);
         counts
             .zip(other.retransmissions.iter().chain(&other.timeouts))
@@ -53,6 +57,9 @@ impl Sums {
             }
             self.inferred += sender.arrival_counts().inferred.iter().sum::<u64>();
             self.unseen += never_passed(connection, direction);
+            let (probe_or_timeout, fast_or_slow_start) = sender.undecided();
+            self.undecided.0 += probe_or_timeout;
+            self.undecided.1 += fast_or_slow_start;
             let verdicts = connection.timeout_verdicts(direction);
             self.timeouts.iter_mut().zip(verdicts).for_each(|(sum, count)| *sum += count);
         }

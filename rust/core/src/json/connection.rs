@@ -47,7 +47,8 @@ const ARRIVAL_KEYS: [(&str, ArrivalVerdict); 4] = [
 ];
 const NO_RETRANSMISSIONS: &str = "{\n        \"total\": 0,\n        \"timeout\": 0,\n        \"fast\": 0,\
     \n        \"slow_start\": 0,\n        \"tail_loss_probe\": 0,\n        \"unneeded_probe\": 0,\
-    \n        \"unknown\": 0,\n        \"handshake\": 0,\n        \"inferred\": 0,\n        \"unseen\": 0\n      }";
+    \n        \"unknown\": 0,\n        \"handshake\": 0,\n        \"inferred\": 0,\n        \"unseen\": 0,\
+    \n        \"fast_or_slow_start\": 0,\n        \"probe_or_timeout\": 0\n      }";
 const NO_TIMEOUTS: &str = "{\n        \"total\": 0,\n        \"spurious\": 0,\n        \"genuine\": 0,\n        \"inconclusive\": 0\n      }";
 const NO_BYTES: &str = "{\n        \"sent\": 0,\n        \"unique\": 0,\n        \"duplicate\": 0,\n        \"acked\": 0\n      }";
 
@@ -238,6 +239,11 @@ fn push_retransmissions(out: &mut String, connection: &Connection, direction: us
     push_int(out, sender.arrival_counts().inferred.iter().sum::<u64>() as i64);
     out.push_str(",\n        \"unseen\": ");
     push_int(out, never_passed(connection, direction) as i64);
+    let (probe_or_timeout, fast_or_slow_start) = sender.undecided();
+    out.push_str(",\n        \"fast_or_slow_start\": ");
+    push_int(out, fast_or_slow_start as i64);
+    out.push_str(",\n        \"probe_or_timeout\": ");
+    push_int(out, probe_or_timeout as i64);
     out.push_str("\n      }");
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Surroundings {
     pub quiet_ns: i64,
     /// Duplicate ACKs or SACK blocks call for it, or did when the sender saw them.
     pub called: bool,
+    /// It fills the first gap, and what shows that passed so shortly before it that its sender cannot have heard of it.
+    unheard: bool,
     /// Smallest round trip; a probe goes out after two of the usual (RFC 8985 section 7.2).
     round_trip_ns: i64,
     /// What ACKs asked for, without SACK.
@@ -81,6 +83,9 @@ impl Surroundings {
             sender.asking(segment, seq, (before_ns, now_ns), peer)
         };
         let stamps = segment.options.timestamps;
+        let gap_ns = sender.books.as_ref().and_then(|books| books.gap_at(seq)).map(|gap| since_ns(Some(gap.t_ns)));
+        let soon = before_ns >= DISTANT_NS && gap_ns.is_some_and(|gap_ns| gap_ns < before_ns / 2);
+        let in_time = sender.was_called_for(seq, until_ns);
         Surroundings {
             t_ns: segment.t_ns,
             seq,
@@ -88,7 +93,8 @@ impl Surroundings {
             heard: Heard { until_ns, ts_ecr: stamps.map(|(_, ecr)| ecr) },
             overtaken: sender.is_behind_newest(segment),
             quiet_ns,
-            called: now || asking.made || sender.was_called_for(seq, until_ns),
+            called: now || asking.made || in_time,
+            unheard: soon && seq == sender.snd_una && !in_time,
             asking,
             in_order: false,
             single: sender.wire_segments(segment.length) == 1,
@@ -355,6 +361,8 @@ impl Sender {
             _ if at.asking.ignored => Cause::Timeout,
             Some((_, false)) if at.asking.goes_back => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
+            // What passed here together with it had waited on its way with it.
+            None if at.called && sack && at.unheard && !last => Cause::Timeout,
             None if at.called => Cause::Fast,
             None if sack && last && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
             None => Cause::Unknown,

@@ -990,3 +990,25 @@ fn a_timer_in_fast_recovery_is_not_taken_back() {
     data_that_heard(&mut talk, 1902, 1902, 1802, 5001);
     assert_eq!(causes_here(talk), [Cause::Fast, Cause::Timeout, Cause::SlowStart]);
 }
+
+/// A path without timestamps stalls before this point; what waited passes at once, some of it in another order, and so does
+/// the copy of the first segment that its timer sent meanwhile. `later_ms` is how long after the gap that passes.
+fn behind_a_stall(later_ms: i64) -> Talk {
+    let mut talk = between(true, false);
+    talk.ids = true;
+    all_but(&mut talk, 12, 12, true);
+    // Until then all is well; then nothing passes for 800 ms, and 13 to 17 do before 12.
+    for place in 13..18 {
+        talk.data(2000, 1 + 1000 * place, 1000);
+        talk.ack(2000, 12_001, &[(13_001, 1 + 1000 * (place + 1))]);
+    }
+    talk.data(2000 + later_ms, 12_001, 1000);
+    talk
+}
+
+#[test]
+fn what_passed_together_with_a_copy_did_not_call_for_it() {
+    assert_eq!(last_cause(behind_a_stall(1)).0, Cause::Timeout);
+    assert_eq!(last_cause(behind_a_stall(BEFORE_MS / 2 - 1)).0, Cause::Timeout);
+    assert_eq!(last_cause(behind_a_stall(BEFORE_MS + 1)).0, Cause::Fast);
+}

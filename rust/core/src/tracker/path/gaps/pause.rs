@@ -383,12 +383,19 @@ impl Gaps {
     }
 
     /// The window held the sender. What it released then came spread, if a slow link is on the way: as long as only
-    /// little was sent since it held it before, that time is of the window too.
-    pub(super) fn held(&mut self, window_ns: i64, sent: u32) {
+    /// little was sent since it held it before, that time is of the window too. Away from the sender it is known to ticks of
+    /// timestamps when it does: what held it twice while half a window passed held it meanwhile.
+    pub(super) fn held(&mut self, window_ns: i64, now: &Circumstances<'_>, halves: &Halves) {
+        let sent = now.sent;
+        let half = (self.known.edge - self.known.una) / (2 * now.unit.max(1));
+        let released = match halves.beside_sender() {
+            true => RELEASED,
+            false => RELEASED.max(u32::try_from(half).unwrap_or(0)),
+        };
         let network = &mut self.spent_ns[Wait::Network as usize];
         let spread_ns = (*network - self.network_before_ns).max(0);
         let mut of_window_ns = 0;
-        if self.held_at > 0 && sent.wrapping_sub(self.held_at) <= RELEASED {
+        if self.held_at > 0 && sent.wrapping_sub(self.held_at) <= released {
             *network -= spread_ns;
             of_window_ns = spread_ns;
         }

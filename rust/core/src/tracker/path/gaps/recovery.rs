@@ -33,7 +33,7 @@ impl Gaps {
             self.took_recovery((until_ns, false), within_ns, (filled_ns, until_ns), trains);
         }
         if window_ns > within_ns {
-            self.held(window_ns - within_ns, now.sent);
+            self.held(window_ns - within_ns, now, halves);
         }
     }
 

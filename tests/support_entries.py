@@ -40,6 +40,8 @@ def entry(index: int = 0, /, seconds: float = 20.0, point: str | None = "rcv", *
             "handshake": 0,
             "inferred": facts.pop("inferred", 0),
             "unseen": facts.pop("unseen", 0),
+            "fast_or_slow_start": facts.pop("fast_or_slow_start", 0),
+            "probe_or_timeout": facts.pop("probe_or_timeout", 0),
         },
         "timeouts": {"total": 0, "spurious": 0, "genuine": 0, "inconclusive": 0} | facts.pop("timeouts", {}),
         "losses": {"upstream": lost[0], "downstream": lost[1]},

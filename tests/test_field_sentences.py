@@ -1294,6 +1294,12 @@ def test_many_fill_a_link_while_one_waits_for_its_timer() -> None:
         "the link was full, shared by 4 connections: 59 Mbit/s of IP packets, for 99% of the time; "
     )
     assert found.cost_s == pytest.approx(20 * 0.45 * 0.01 * 4)
+    # Nor was it full for longer than it needed for what they brought: 6.6 MB of packets in 20 s.
+    lossy["rate"] = 2.8e6
+    (found,) = sentences(
+        [entry(at, **lossy, lost=(0, 0), shared=3, full=0.99, evidence=["constant_sum"]) for at in range(4)]
+    )
+    assert "2.8 Mbit/s of IP packets, for 95% of the time; " in found.text
     seldom = [
         entry(at, **lossy, lost=(0, 100), shared=3, full=0.6, evidence=["constant_sum"]) for at in range(4)
     ]

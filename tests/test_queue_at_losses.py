@@ -66,6 +66,15 @@ def test_a_queue_that_always_stands_proves_nothing_by_a_few_losses() -> None:
     assert (many.at_longest, many.dropped) == (40, True)
 
 
+def test_a_few_that_waited_long_are_no_queue() -> None:
+    """Three ACKs of 100 were withheld, each beside several losses."""
+    queue = np.where(np.arange(100) % 40 == 10, 45 * MS, MS).astype(np.int64)
+    few = Delays(np.arange(100, dtype=np.int64) * 50 * MS, queue)
+    lost_ns = np.sort(np.concatenate([few.t_ns[[10, 50, 90]] + MS * at for at in range(1, 9)]))
+    assert few.longest_ns == 45 * MS
+    assert compared(few, lost_ns, NEAR_NS) is None
+
+
 def test_no_more_is_said_than_shows() -> None:
     delays, ends = sawtooth(50.0), np.arange(20) * 100 + 98
     assert compared(None, between(delays, ends), NEAR_NS) is None
@@ -198,7 +207,7 @@ def told(**facts: Any) -> str:
 
 def test_the_sentence_says_what_dropped_them_only_where_that_is_sure() -> None:
     queue = {"longest_ms": 16.3, "dropping_ms": 17.0, "of": 30, "at_longest": 29, "empty": 0, "dropped": True}
-    words = "; 29 of 30 losses came when the queue was about as long as ever (17 ms): a full queue drops like"
+    words = "; at least 29 of 30 losses came when the queue was about as long as ever (17 ms): a full queue drops like"
     assert words in told(queue_at_losses=queue)
     fewer = queue | {"of": 20, "at_longest": 20}
     assert (

@@ -113,13 +113,6 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     )
 
 
-def _perhaps_elsewhere(m: Timeline, connection: Connection, source: int) -> str:
-    """What else a guess at the point leaves open; empty if it is known."""
-    seen = one_point(m, connection, source)["observation"]
-    guessed = seen is not None and seen["grade"] == "guess"
-    return ", or it was taken on the path (its place is a guess: --point mid)" if guessed else ""
-
-
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
     """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
     data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
@@ -137,14 +130,14 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
             )
         )
     if late and m.sources[source].point == "snd":
-        found.append(
-            (
-                "capture_loss",
-                f"{count(late, 'segment fills a sequence gap', 'segments fill sequence gaps')}; a "
-                "sender begins in order, so the first copies died in the sender's own queue before this "
-                f"capture, or the capture lost them{_perhaps_elsewhere(m, connection, source)}",
-            )
-        )
+        fill = count(late, "segment fills a sequence gap", "segments fill sequence gaps")
+        here = "died in the sender's own queue before this capture, or the capture lost them"
+        seen = one_point(m, connection, source)["observation"]
+        if seen is not None and seen["grade"] == "guess":
+            why = f"if it was taken on the path (--point mid), they were lost before it, else they {here}"
+        else:
+            why = f"a sender begins in order, so the first copies {here}"
+        found.append(("capture_loss", f"{fill}; {why}"))
     elif undecided:
         found.append(
             (

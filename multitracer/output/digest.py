@@ -47,7 +47,9 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
     return {
         "connections": len(connections),
         "bytes": _sums(connections, "bytes", ("sent", "unique", "duplicate", "acked")),
-        "retransmissions": _sums(connections, "retransmissions", ("total", *CAUSES[1:], "unseen", *UNDECIDED)),
+        "retransmissions": _sums(
+            connections, "retransmissions", ("total", *CAUSES[1:], "unseen", *UNDECIDED)
+        ),
         "timeouts": _sums(connections, "timeouts", ("total", "spurious", "genuine", "inconclusive")),
         "closed": {word: sum(one["closed"] == word for one in connections) for word in _CLOSED},
         "without_handshake": sum(

@@ -26,10 +26,16 @@ def carried_s(flow: Flow) -> tuple[float, float]:
     lost = flow.upstream or 0 if flow.point == "rcv" else flow.lost or 0
     queue = flow.queue_at_losses or {}
     dropped = min(lost, queue.get("at_longest", 0)) if queue.get("dropped") else 0
-    headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if flow.timestamps else 0)
-    each_bytes = flow.unique_bytes / first + headers_bytes
+    each_bytes = carried_bytes(flow) / flow.sent
     least_s, most_s = (8.0 * (flow.sent - none) * each_bytes / flow.rate_bps for none in (lost, dropped))
     return least_s, most_s
+
+
+def carried_bytes(flow: Flow) -> float:
+    """Bytes of the IP packets of all its segments, as they were sent, retransmissions included."""
+    headers_bytes = LEAST_HEADERS_BYTES + (TIMESTAMPS_BYTES if flow.timestamps else 0)
+    first = max(flow.sent - flow.retransmissions, 1)
+    return flow.sent * (flow.unique_bytes / first + headers_bytes)
 
 
 def room_s(flow: Flow) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from multitracer.diagnosis.field.carried import carried_s
+from multitracer.diagnosis.field.carried import carried_bytes, carried_s
 from multitracer.diagnosis.field.facts import Flow
 from multitracer.diagnosis.field.groups import SELDOM, Group, span_of
 from multitracer.diagnosis.field.phrases import from_ms, part_of_time, percent, whom
@@ -162,7 +162,9 @@ def _share_of_time(group: Group) -> str:
         when = f"their time {_busy(flows)}"
     part = group.span_s < MOST_OF_ALL * group.of_s
     there = f" (from the first to the last of them {part_of_time(group.span_s, group.of_s)})" if part else ""
-    share = _known_share(flows)
+    known, needed = _known_share(flows), _needed_share(group)
+    # A rate that leaves far more room is none that the link had all the time.
+    share = min(known, needed) if needed >= ONE_RATE * known else known
     return f", for {_least(share, flows)}{percent(share)} of {when}{there}"
 
 
@@ -189,6 +191,23 @@ def _known_share(flows: tuple[Flow, ...]) -> float:
     known = [flow for flow in flows if flow.full_share is not None]
     busy_s = sum(flow.busy_s for flow in known)
     return sum((flow.full_share or 0.0) * flow.busy_s for flow in known) / busy_s if busy_s else 1.0
+
+
+def _needed_share(group: Group) -> float:
+    """What the link needed for all that its connections brought, as a part of their time; 1 if not known.
+
+    It was full for no longer, however steady their sum: short gaps of one are not seen in it.
+    """
+    flows = group.flows
+    rates = [flow.rate_bps for flow in flows if flow.rate_bps is not None]
+    alone = len(flows) == max(flow.shared_with for flow in flows) + 1 and group.links == 1
+    if not alone or len(rates) < len(flows) or not all(flow.link_known for flow in flows):
+        return 1.0
+    opened_s = min(flow.start_s + flow.limits_s.get("handshake", 0.0) for flow in flows)
+    last_s = max(flow.start_s + (flow.seconds or 0.0) + flow.until_data_s for flow in flows)
+    if last_s <= opened_s:
+        return 1.0
+    return min(8.0 * sum(map(carried_bytes, flows)) / max(rates) / (last_s - opened_s), 1.0)
 
 
 def together_bps(flows: tuple[Flow, ...]) -> float | None:

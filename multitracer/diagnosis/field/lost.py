@@ -190,7 +190,7 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
     if 2 * of < lost or says_little(needless, again):
         return ""
     number = sum(one["at_longest" if dropped else "empty"] for one in found)
-    which = "all" if number == of else f"{number:,} of"
+    which = "all" if number == of else f"at least {number:,} of" if dropped else f"{number:,} of"
     came = f"{which} {of:,} losses {'with a known queueing delay ' if of < lost else ''}came"
     if not dropped:
         return f"; {came} while far less waited in a queue than at other times: a full queue drops otherwise"

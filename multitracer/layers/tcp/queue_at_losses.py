@@ -19,7 +19,9 @@ import numpy.typing as npt
 from multitracer.layers.tcp.loss_times import lost_before, lost_behind, needless
 from multitracer.layers.tcp.transit import Times, data_at
 from multitracer.model.arrays.statistics import quantiles
+from multitracer.model.arrays.unique import among
 from multitracer.model.frozen import frozen
+from multitracer.model.schema.tcp import ARRIVALS_ARE
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
 
@@ -46,6 +48,9 @@ _LEAST_NS = 5_000_000
 """Jitter and hosts add less than that to an RTT; a queue that drops holds some packets."""
 
 _LEAST_PACKETS = 3
+
+_FILLED = 5
+"""So many segments have to have waited about as long as the longest."""
 
 _NEAR_NS = 20_000_000
 
@@ -134,8 +139,11 @@ def queue_at_losses(
         return None
     since_ns = None
     if before:
-        since_ns, lost_ns = lost_before(data, _arrivals(m, connection, source))
-        delays = by_timestamps(data)
+        arrivals = _arrivals(m, connection, source)
+        since_ns, lost_ns = lost_before(data, arrivals)
+        # What the network overtook was late for that.
+        late = arrivals["record"][arrivals["verdict"] == ARRIVALS_ARE.index("reordered")]
+        delays = by_timestamps(data.where(~among(data["record"], late)))
     else:
         lost_ns = np.sort(lost_behind(data, needless(m, connection, source, data))[1])
         delays = by_acks(data, data_at(m, connection, source, reverse=True))
@@ -174,7 +182,8 @@ def compared(
     if delays is None or len(lost_ns) < LEAST or len(delays.t_ns) < 2:
         return None
     longest = delays.longest_ns
-    if longest < least_ns:
+    # A queue that drops has been filled: a few that waited so long may be ACKs that were withheld.
+    if longest < least_ns or np.count_nonzero(delays.queue_ns >= _FULL * longest) < _FILLED:
         return None
     after = np.searchsorted(delays.t_ns, lost_ns)
     beside = np.fmax(_queue(delays, after - 1, lost_ns, near_ns), _queue(delays, after, lost_ns, near_ns))

@@ -61,6 +61,8 @@ impl Known {
             let known = match echoed.map(|ecr| heard.ts_val.wrapping_sub(ecr) as i32) {
                 Some(..0) => heard.t_ns <= t_ns,
                 Some(1..) => false,
+                // It echoes one of those, and heard none before them: the first.
+                Some(0) if self.edge < 0 => heard.t_ns <= t_ns,
                 Some(0) | None => t_ns - heard.t_ns >= half_ns,
             };
             if !known {

@@ -69,7 +69,7 @@ def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     assert "added at least 20 ms (median" in said.text
     assert "to a base RTT of at most 8.3 ms" in said.text
     assert words.bottleneck(queued).endswith(
-        "queueing delay median at least 20 ms, 95th percentile at least 30 ms"
+        "queue and jitter median at least 20 ms, 95th percentile at least 30 ms"
     )
 
 

@@ -253,7 +253,7 @@ def bottleneck(connection: Object) -> str:
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
         when = outside_recovery(connection)
         # Of what is short beside the path, some is jitter, and delayed ACKs.
-        what = "queueing delay" if facts.is_mostly_queue else "queue and jitter"
+        what = "queueing delay" if facts.hardly_jitters else "queue and jitter"
         parts.append(f"{what} median {median}{tail}{f' ({when})' if when else ''}")
     if found["shared_with"]:
         parts.append(f"shared with {count(found['shared_with'], 'other connection')}")

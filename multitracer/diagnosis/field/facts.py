@@ -32,6 +32,9 @@ QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
+JITTER_TIMES = 6.0
+"""From this many times the base RTT on, jitter of the path is but a small part of what is more of a shorter one."""
+
 
 NAGLE = "Nagle's algorithm"
 """What held the ends of requests or responses until all before them was acknowledged."""
@@ -455,6 +458,20 @@ class Flow:
     def has_queue(self) -> bool:
         """Whether a queue stood that is worth a sentence."""
         return self.queue_ms is not None and self.queue_ms[0] >= QUEUE_MS and self.is_mostly_queue
+
+    @property
+    def hardly_jitters(self) -> bool:
+        """Whether what the median RTT has more than the base RTT is a queue, but for a small part."""
+        rtt_ms = self.rtt_ms
+        longer = rtt_ms is not None and rtt_ms >= JITTER_TIMES * (self.base_rtt_ms or 0.0)
+        return longer or self.has_queue
+
+    @property
+    def own_ms(self) -> float:
+        """What the transmission of a packet takes of the median RTT, besides base RTT and queue; 0 if unknown."""
+        if self.median_ms is None or self.base_rtt_ms is None or self.queue_ms is None or self.base_at_most:
+            return 0.0
+        return max(self.median_ms - self.base_rtt_ms - self.queue_ms[0], 0.0)
 
     @property
     def is_mostly_queue(self) -> bool:

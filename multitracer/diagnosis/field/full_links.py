@@ -27,6 +27,9 @@ STANDING = "a standing queue (bufferbloat)"
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
+OWN_MS, OWN_PART = 1.0, 0.1
+"""From so much, and this part of the queue, on, what a packet itself takes on the link is said."""
+
 APART_TIMES, APART_MS = 1.5, 5.0
 """Medians of a queue that differ by more are said of connections one by one."""
 
@@ -236,9 +239,17 @@ def _queue(group: Group, *, named: bool = False) -> str:
     if usual.queue_ms is None or usual.queue_ms[1] < 1.0:
         return ""
     # Jitter and delayed ACKs are a part of what is short beside the path.
-    what = "the queue" if usual.is_mostly_queue else "queue and jitter"
+    what = "the queue" if usual.hardly_jitters else "queue and jitter"
     what = STANDING if named and usual.has_queue else what
-    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
+    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}{_with_packet(usual)}"
+
+
+def _with_packet(flow: Flow) -> str:
+    """``; with a packet's own transmission, the median RTT was 35.8 ms``, where that is far from the sum."""
+    if flow.queue_ms is None or flow.median_ms is None or flow.rate_bps is None:
+        return ""
+    noted = flow.own_ms >= max(OWN_MS, OWN_PART * flow.queue_ms[0])
+    return f"; with a packet's own transmission, the median RTT was {from_ms(flow.median_ms)}" if noted else ""
 
 
 def _above(flow: Flow, base_ms: float) -> Flow:

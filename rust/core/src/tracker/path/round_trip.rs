@@ -109,6 +109,10 @@ impl RoundTrip {
             }
             _ => (None, None),
         };
+        // The handshake, in front of which nothing waits yet, took longer than data that waits nearly always: a host was late.
+        let later = |near_ns: i64| answers.first_ns.saturating_sub(near_ns) > (near_ns / 10).max(RARE_NS / 2);
+        let late = near.min_ns.is_some_and(later);
+        let queued = !beside && late && near.bound_ns.is_some_and(|(least_ns, _)| least_ns == 0);
         RoundTrip {
             toward_receiver: far,
             toward_sender: near,
@@ -116,7 +120,7 @@ impl RoundTrip {
             by_answer: answers.count > 0,
             timed_share: None,
             base_ns,
-            base_at_most: base_ns.is_some() && (bounded || rare),
+            base_at_most: base_ns.is_some() && (bounded || rare || queued),
             delayed_acks: halves.delays,
             without_own_queue: false,
             median_ns,

@@ -200,3 +200,23 @@ def test_what_nagle_held_for_an_ack_that_others_followed(tmp_path: Path, held: b
     # Since the last full segment.
     assert exchanges["responses_held_s"] == pytest.approx(11 * (RTT_MS - 1.75) / 1e3 if held else 0.0)
     assert ("Nagle's algorithm held the end of at least 11 responses" in str(contract["diagnosis"])) is held
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_response_that_was_lost_leaves_a_number_out(tmp_path: Path, lost: bool) -> None:
+    """At the client: one of twelve responses was lost before it, and a timer sent it again."""
+    talk = Conversation()
+    talk.handshake(rtt_ms=RTT_MS)
+    t_ms = 100.0
+    for turn in range(12):
+        own, other = 1 + turn * REQUEST, 1 + turn * RESPONSE
+        talk.segment(t_ms, True, own, other, 0x18, bytes(REQUEST))
+        late = lost and turn == 7
+        if late:
+            talk.idents[1] += 1
+        t_ms += RTT_MS + (260.0 if late else 0.0)
+        talk.segment(t_ms, False, other, own + REQUEST, 0x18, bytes(RESPONSE))
+        talk.segment(t_ms + 0.01, True, own + REQUEST, other + RESPONSE, 0x10)
+        t_ms += 100.0
+    (connection,) = analysed(tmp_path, talk)["connections"]
+    assert connection["losses"]["possible"] == (1 if lost else 0)

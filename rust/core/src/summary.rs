@@ -128,8 +128,7 @@ pub fn refused(connection: &Connection, direction: usize) -> u64 {
 
 /// Data segments of one direction that came in order and may have been sent before ([`Sender::unsettled`]).
 pub fn possible(connection: &Connection, direction: usize) -> u64 {
-    let (data, acks) = (connection.senders_at(direction), connection.senders_at(1 - direction));
-    data.unsettled(acks)
+    connection.senders_at(direction).unsettled()
 }
 
 /// Segments of one direction that were sent again although an earlier copy had reached the receiver.

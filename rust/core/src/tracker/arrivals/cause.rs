@@ -83,7 +83,8 @@ impl Surroundings {
             sender.asking(segment, seq, (before_ns, now_ns), peer)
         };
         let stamps = segment.options.timestamps;
-        let gap_ns = sender.books.as_ref().and_then(|books| books.gap_at(seq)).map(|gap| since_ns(Some(gap.t_ns)));
+        let gap_ns =
+            sender.books.as_ref().and_then(|books| books.gap_at(seq)).map(|gap| since_ns(Some(gap.t_ns)));
         let soon = before_ns >= DISTANT_NS && gap_ns.is_some_and(|gap_ns| gap_ns < before_ns / 2);
         let in_time = sender.was_called_for(seq, until_ns);
         Surroundings {

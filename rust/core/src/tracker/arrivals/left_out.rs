@@ -13,8 +13,13 @@ impl Sender {
     /// data, and where packets overtake each other, they may yet come.
     pub(super) fn numbers_tell_of_data(&self, peer: &Sender) -> bool {
         let (data, back) = (self.totals.data_segments, peer.totals.data_segments);
+        self.numbers_tell_of_packets() && back.saturating_mul(8) <= data
+    }
+
+    /// Whether they are those of packets that were lost, data or ACKs.
+    pub(super) fn numbers_tell_of_packets(&self) -> bool {
         let overtaken = |books: &Books| books.counts.verdicts[ArrivalVerdict::Reordered as usize] > 0;
-        self.ids.counts() && back.saturating_mul(8) <= data && !self.books.as_deref().is_some_and(overtaken)
+        self.ids.counts() && !self.books.as_deref().is_some_and(overtaken)
     }
 
     /// Bytes below `seq` that were neither seen nor acknowledged.

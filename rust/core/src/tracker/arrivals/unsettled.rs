@@ -17,8 +17,9 @@ const BACKED_OFF: (i64, i64) = (9, 5);
 pub(super) struct Unsettled {
     /// Up to where that may have been sent before.
     up_to: i64,
-    /// Segments on the wire below that, which came since.
+    /// Segments on the wire below that, which came since; and how many more may be, one for each that was left out.
     segments: u64,
+    left: u64,
     /// Identifications left out sooner than anything can have been sent again, where no data is missing: the sender's own
     /// queue refused these.
     refusals: i64,
@@ -73,6 +74,7 @@ impl Sender {
             let counted = self.ids.is_plausible() && self.totals.data_segments > 1;
             let unsettled = &mut self.books.get_or_insert_default().unsettled;
             unsettled.up_to = seq + left_out * payload;
+            unsettled.left = left_out.unsigned_abs();
             if counted {
                 unsettled.timed[0] += u64::try_from(left_out).unwrap_or(0);
                 unsettled.timed[1] += 1;
@@ -99,7 +101,9 @@ impl Sender {
         }
         let segments = self.wire_segments(segment.length);
         if let Some(books) = &mut self.books {
-            books.unsettled.segments += segments;
+            let unsettled = &mut books.unsettled;
+            let counted = segments.min(unsettled.left);
+            (unsettled.segments, unsettled.left) = (unsettled.segments + counted, unsettled.left - counted);
         }
     }
 
@@ -110,9 +114,10 @@ impl Sender {
     }
 
     /// Segments with data that came in order, and that a timer may have sent again, or sent for the first time as the
-    /// sender's own queue had refused them; 0 where identifications do not count the data of this direction.
-    pub fn unsettled(&self, peer: &Sender) -> u64 {
-        let books = self.books.as_ref().filter(|_| self.numbers_alone() && self.numbers_tell_of_data(peer));
+    /// sender's own queue had refused them; 0 where identifications do not count the packets of this direction. Of ends that
+    /// both send data, it may also have been an ACK that was lost.
+    pub fn unsettled(&self) -> u64 {
+        let books = self.books.as_ref().filter(|_| self.numbers_alone() && self.numbers_tell_of_packets());
         books.map_or(0, |books| books.unsettled.segments)
     }
 }

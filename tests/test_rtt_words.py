@@ -66,10 +66,10 @@ def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     assert "to a base RTT of 8.3 ms" in said.text
     queued["rtt"] = one["rtt"] | {"median_ms": 29.8, "p95_ms": 39.8}
     (said, *_) = sentences([queued])
-    assert "added at least 20 ms (median" in said.text
+    assert "added about 20 ms (median" in said.text
     assert "to a base RTT of at most 8.3 ms" in said.text
     assert words.bottleneck(queued).endswith(
-        "queue and jitter median at least 20 ms, 95th percentile at least 30 ms"
+        "queue and jitter median about 20 ms, 95th percentile about 30 ms"
     )
 
 

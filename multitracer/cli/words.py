@@ -246,9 +246,9 @@ def bottleneck(connection: Object) -> str:
         return ""
     queue = shown_queue(connection)
     if queue is not None:
-        # What the base RTT may be too large by, the queue is more.
-        least = "at least " if queue_at_least(connection) else ""
-        median, p95 = (f"{least}{duration(queue[key] / 1e3)}" for key in ("median", "p95"))
+        # What the base RTT may be too large by, the queue is more; the last packet of several waited longest.
+        about = "about " if queue_at_least(connection) else ""
+        median, p95 = (f"{about}{duration(queue[key] / 1e3)}" for key in ("median", "p95"))
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
         when = outside_recovery(connection)

@@ -306,8 +306,9 @@ def queue_words(
         apart, up_to = f"; of single connections {from_ms(least_ms)} to {from_ms(most_ms)}", "up to "
     tail = apart + ("" if stood or flow.stalls_s else f"; 95th percentile {up_to}{from_ms(p95)}")
     when = f"; {flow.seldom_timed}" if flow.seldom_timed else ""
-    least = "at least " if flow.base_at_most else ""
-    added = f" added {least}{from_ms(median)} (median{tail}{when})"
+    # The base RTT may be too large, and what ACKs and echoes measure is the last packet of several.
+    about = "about " if flow.base_at_most else ""
+    added = f" added {about}{from_ms(median)} (median{tail}{when})"
     base = f"{'at most ' if flow.base_at_most else ''}{from_ms(flow.base_rtt_ms or 0.0)}"
     if (flow.base_rtt_ms or 0.0) < HOST_MS and flow.point != "snd":
         base = OF_HOSTS

@@ -179,7 +179,7 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
-    """``; 29 of 30 losses came when the queue was about as long as ever (16.3 ms): ...``."""
+    """``; at least 29 of 30 losses came when packets were delayed about as long as ever (16.3 ms ...): ...``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""
@@ -191,11 +191,15 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
         return ""
     number = sum(one["at_longest" if dropped else "empty"] for one in found)
     which = "all" if number == of else f"at least {number:,} of" if dropped else f"{number:,} of"
-    came = f"{which} {of:,} losses {'with a known queueing delay ' if of < lost else ''}came"
+    came = f"{which} {of:,} losses {'with a known delay ' if of < lost else ''}came"
     if not dropped:
-        return f"; {came} while far less waited in a queue than at other times: a full queue drops otherwise"
+        return f"; {came} while packets were delayed far less than at other times: a full queue drops otherwise"
     longest = from_ms(max(one["dropping_ms"] for one in found))
-    return f"; {came} when the queue was about as long as ever ({longest}): a full queue drops like that"
+    # Jitter is in that, too.
+    return (
+        f"; {came} when packets were delayed about as long as ever ({longest} beyond the least): a full queue "
+        "drops like that"
+    )
 
 
 def policed(flows: tuple[Flow, ...]) -> str:

@@ -148,11 +148,15 @@ def from_captures(
             beyond_s += max(loss.s - one.cost_s, 0.0)
         if one.kind == _OPENING:
             own_s = opening - last_s
-            if any(known.window_exactly == "at most " for known in path.flows):
-                # What of slow start was the application's does not show; the handshake was not.
+            written = any(known.window_exactly == "at most " for known in path.flows)
+            if written:
+                # What of slow start was the application's does not show, nor whether it paused as long without it; the
+                # handshake was not.
                 own_s = min(own_s, _handshake_s(path))
             own_s = min(max(own_s, late_s), took_s)
-            claims.append(Claim(own_s, took_s - own_s, beyond_s=beyond_s))
+            rest_s = took_s - own_s
+            shared_s, open_s = (0.0, rest_s) if written else (rest_s, 0.0)
+            claims.append(Claim(own_s, shared_s, open_s=open_s, beyond_s=beyond_s))
         elif one.kind == "standstill" and not one.chains:
             # While a path stalls behind it, a link goes on with what waits for it.
             idle_s, most_s = (min(s, one.cost_s) for s in idle.get(_STALLED, (one.cost_s, one.cost_s)))

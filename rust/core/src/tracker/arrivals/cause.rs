@@ -340,6 +340,11 @@ impl Sender {
         // A FIN takes a number, too.
         let last = at.single && at.end + 1 >= sent_up_to;
         let timer = at.quiet_ns >= TIMER_NS;
+        // The arrival of what was sent again later shows a loss, too (RFC 8985 section 6.2).
+        let soon = |t_ns: i64| at.t_ns.saturating_sub(t_ns) < at.round_trip_ns;
+        let rows = books.arrivals.backwards().take(BACK).map(|(_, row)| row);
+        let again =
+            rows.take_while(|row| soon(row.t_ns)).any(|row| row.verdict == ArrivalVerdict::Retransmission);
         let cause = match recovery {
             // The probe comes before the timeout (Linux), which repeats it where nothing else is in flight.
             _ if timer
@@ -363,7 +368,7 @@ impl Sender {
             Some((_, false)) if at.asking.goes_back => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             // What passed here together with it had waited on its way with it.
-            None if at.called && sack && at.unheard && !last => Cause::Timeout,
+            None if at.called && sack && at.unheard && !again && !last => Cause::Timeout,
             None if at.called => Cause::Fast,
             None if sack && last && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
             None => Cause::Unknown,

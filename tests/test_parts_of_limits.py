@@ -317,6 +317,31 @@ def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
     assert any(text.startswith("the sender paced its segments") for text in texts)
 
 
+def test_pairs_with_psh_within_a_write_are_the_pace_of_their_sender(tmp_path: Path) -> None:
+    """Writes of 14 segments, in pairs 5 ms apart and with PSH on each pair, as BBR sends them, and then a pause."""
+    said = Conversation(timestamps=True)
+    said.handshake(0, RTT_MS)
+    t_ms, seq, acks = RTT_MS + 1.0, 1, []
+    for _ in range(20):
+        for number in range(14):
+            length = 700 if number == 13 else 988
+            said.data(t_ms + 5 * (number // 2), seq, length, PSH if number % 2 else 0)
+            seq += length
+            if number % 2:
+                acks.append((t_ms + 5 * (number // 2) + RTT_MS, seq))
+        t_ms += RTT_MS + 240.0
+    for at_ms, ack in acks:
+        said.ack(at_ms, ack)
+    said.packets.sort(key=lambda one: one[0])
+    (one,) = analysed(said, tmp_path)["connections"]
+    shares = one["limits"]
+    paced_s = shares["congestion_window_paced"] * shares["seconds"]
+    assert paced_s == pytest.approx(20 * 0.030, abs=0.1)
+    assert shares["application"] == pytest.approx(
+        1 - shares["congestion_window"] - shares["handshake"], abs=0.01
+    )
+
+
 @pytest.mark.parametrize(("at_once", "paced"), [(3, True), (1, False)])
 def test_bursts_long_after_all_was_acknowledged_are_the_pace_of_their_sender(
     at_once: int, paced: bool, tmp_path: Path

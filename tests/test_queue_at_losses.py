@@ -210,12 +210,13 @@ def test_the_sentence_says_what_dropped_them_only_where_that_is_sure() -> None:
     words = "; at least 29 of 30 losses came when packets were delayed about as long as ever (17 ms beyond the least): a full"
     assert words in told(queue_at_losses=queue)
     fewer = queue | {"of": 20, "at_longest": 20}
-    assert (
-        "; all 20 losses with a known delay came when packets were delayed about as long as ever"
-        in told(queue_at_losses=fewer)
+    assert "; all 20 losses with a known delay came when packets were delayed about as long as ever" in told(
+        queue_at_losses=fewer
     )
     none = queue | {"at_longest": 1, "empty": 25, "dropped": False}
-    words = "; 25 of 30 losses came while packets were delayed far less than at other times: a full queue drops"
+    words = (
+        "; 25 of 30 losses came while packets were delayed far less than at other times: a full queue drops"
+    )
     assert words in told(queue_at_losses=none)
     for unsure in (queue | {"dropped": None}, queue | {"of": 10, "at_longest": 10}, None):
         assert "losses" not in told(queue_at_losses=unsure)

@@ -227,6 +227,8 @@ def limits(connection: Object) -> str:
     full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
     own = min(facts.paced_s / seconds, shares.get("congestion_window", 0.0))
     full += f"; congestion window with room: {own:.0%}" if own >= _SOME else ""
+    behind = min(facts.behind_s / seconds, shares.get("application", 0.0))
+    full += f"; TCP behind what the application had written: at most {behind:.0%}" if behind >= _SOME else ""
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
 
 

@@ -249,7 +249,9 @@ def _with_packet(flow: Flow) -> str:
     if flow.queue_ms is None or flow.median_ms is None or flow.rate_bps is None:
         return ""
     noted = flow.own_ms >= max(OWN_MS, OWN_PART * flow.queue_ms[0])
-    return f"; with a packet's own transmission, the median RTT was {from_ms(flow.median_ms)}" if noted else ""
+    return (
+        f"; with a packet's own transmission, the median RTT was {from_ms(flow.median_ms)}" if noted else ""
+    )
 
 
 def _above(flow: Flow, base_ms: float) -> Flow:

@@ -193,7 +193,9 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
     which = "all" if number == of else f"at least {number:,} of" if dropped else f"{number:,} of"
     came = f"{which} {of:,} losses {'with a known delay ' if of < lost else ''}came"
     if not dropped:
-        return f"; {came} while packets were delayed far less than at other times: a full queue drops otherwise"
+        return (
+            f"; {came} while packets were delayed far less than at other times: a full queue drops otherwise"
+        )
     longest = from_ms(max(one["dropping_ms"] for one in found))
     # Jitter is in that, too.
     return (

@@ -360,6 +360,11 @@ impl Gaps {
         self.parts.unprompted_ns()
     }
 
+    /// What of that was within writes.
+    pub fn spread_ns(&self) -> i64 {
+        self.parts.spread_ns()
+    }
+
     #[cfg(test)]
     pub fn fill(&mut self) {
         self.known.line.fill();

@@ -225,6 +225,7 @@ impl Limits {
             Some(1..) => (0, 0),
             _ => (path.gaps.paced_ns(), path.gaps.unprompted_ns()),
         };
+        let spread_ns = if unprompted_ns > 0 { path.gaps.spread_ns() } else { 0 };
         self.window_paced_ns = (paced_ns as f64).min(at(Wait::Window));
         let mut add = |limit: Limit, ns: f64| self.ns[limit as usize] += ns;
         let window_full_ns = (path.trains.window_queued_ns as f64).min(at(Wait::Window));
@@ -289,24 +290,27 @@ impl Limits {
         let unfilled = mine && !lost && path.never_filled(initial, sent);
         // The application's own clock may have taken a part of the time in which a window had room.
         let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
-        let with_room_ns = |free_ns: f64| {
+        let of_room_ns = |ns: i64, free_ns: f64| {
             let part = free_ns.max(0.0) / at(Wait::Network).max(1.0);
-            unprompted_ns as f64 * kept.min(1.0) * part.min(1.0 - full)
+            ns as f64 * kept.min(1.0) * part.min(1.0 - full)
         };
+        let with_room_ns = |free_ns: f64| of_room_ns(unprompted_ns, free_ns);
         let left_until_ns = (left_ns + awaited_ns - after_ns).max(0.0);
-        // Who mostly waits for its application sends what no ACK released when that writes it, and paces nothing.
+        // Who mostly waits for its application sends what no ACK released when that writes it; but within a write it paces itself.
+        let spread_ns = of_room_ns(spread_ns, left_ns).min(left_until_ns);
         let written_ns = match (unfilled, window_free) {
             (true, _) => left_until_ns,
             (_, Limit::CongestionWindow) if mine => with_room_ns(left_ns).min(left_until_ns),
             _ => 0.0,
         };
+        let written_ns = written_ns.min(left_until_ns - spread_ns);
         let free_ns = left_ns - written_ns;
         add(Limit::Application, written_ns);
         add(window_free, free_ns + awaited_ns);
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);
-            self.unprompted_ns = if mine { 0.0 } else { with_room_ns(free_ns) };
+            self.unprompted_ns = if mine { spread_ns.min(free_ns) } else { with_room_ns(free_ns) };
         }
         add(Limit::LossRecovery, recovery_ns * (1.0 - in_recovery) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);

@@ -23,6 +23,10 @@ pub(super) struct Parts {
     /// to send.
     unprompted_ns: i64,
     unprompted_before_ns: i64,
+    /// What of that was within writes: behind full segments, at whose end a shorter one shows where the write ended; and what
+    /// may be, while the end is still to come.
+    spread_ns: i64,
+    spreading_ns: i64,
     /// Payload that arrived in loss recovery.
     recovered: i64,
     /// Loss recovery lasts until its sender hears that this is acknowledged; the highest number while none of the ACKs that
@@ -55,6 +59,8 @@ impl Parts {
             pacing_ns,
             unprompted_ns,
             unprompted_before_ns,
+            spread_ns,
+            spreading_ns,
             recovered,
             recovered_at,
             recovered_ns,
@@ -64,7 +70,7 @@ impl Parts {
             walk_over!(walk: until_loss_ns, delivered);
         }
         if rest {
-            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns, recovered, recovered_at, recovered_ns, recovers);
+            walk_over!(walk: filled_ns, filling_ns, filled_at, paced_ns, pacing_ns, unprompted_ns, unprompted_before_ns, spread_ns, spreading_ns, recovered, recovered_at, recovered_ns, recovers);
         }
     }
 }
@@ -143,18 +149,34 @@ impl Parts {
         self.unprompted_ns = (self.unprompted_ns - paced_ns).max(0);
     }
 
-    /// No ACK released what was sent after so much of the network's time.
-    pub fn unprompted(&mut self, ns: i64) {
+    /// No ACK released what was sent after so much of the network's time, behind a full segment or not.
+    pub fn unprompted(&mut self, ns: i64, behind_full: bool) {
         self.unprompted_ns = self.unprompted_ns.saturating_add(ns);
+        self.spreading_ns = if behind_full { self.spreading_ns.saturating_add(ns) } else { 0 };
     }
 
     /// Nothing was left to send. If the application `took` what the network seemed to have taken since that was so before, it
-    /// took this, too.
-    pub fn emptied(&mut self, took: bool) {
+    /// took this, too. What of it was behind full segments.
+    pub fn emptied(&mut self, took: bool) -> i64 {
         if took {
             self.unprompted_ns = self.unprompted_ns.min(self.unprompted_before_ns);
         }
         self.unprompted_before_ns = self.unprompted_ns;
+        std::mem::take(&mut self.spreading_ns)
+    }
+
+    /// Between the segments of a write its sender paced itself for so long, which the application `took` or not.
+    pub fn spread(&mut self, ns: i64, took: bool) {
+        self.spread_ns = self.spread_ns.saturating_add(ns);
+        if took {
+            self.unprompted_ns = self.unprompted_ns.saturating_add(ns);
+            self.unprompted_before_ns = self.unprompted_ns;
+        }
+    }
+
+    /// What of that was within writes.
+    pub fn spread_ns(&self) -> i64 {
+        self.spread_ns.min(self.unprompted_ns)
     }
 
     /// Time of the network in which its sender's window had room.

@@ -64,6 +64,11 @@ impl Writes {
         self.proven = before.min((before >> halvings).max(restart));
     }
 
+    /// So much of what the network took was not the application's: it stays.
+    pub fn keep(&mut self, ns: i64) {
+        self.spent_ns = self.spent_ns.saturating_add(ns);
+    }
+
     /// Nothing was left to send at the last pause; `spent_ns` is what the network took so far, and `drained_ns` data under way
     /// in pauses. What of each the application took since the same was so before.
     pub fn emptied(&mut self, spent_ns: i64, drained_ns: i64) -> (i64, i64) {

@@ -127,13 +127,14 @@ impl Gaps {
             return false;
         }
         let short = self.ended_short(now, in_flight, halves);
-        let written = self.written(short, in_flight);
+        let (written, within_ns) = self.written(short, in_flight, unit);
         // More than a sender ever waits for was open: what came soon enough to be released waited for the network.
         let open = self.known.edge < 0 || self.known.edge - high >= 3 * unit.max(1);
         if open && gap_ns <= halves.slack_ns {
             let mut prompted_ns = i64::MIN;
             self.known.advance(t_ns, now_ns, echoed, |_, (at_ns, _)| prompted_ns = at_ns);
-            self.network(gap_ns, (t_ns, prompted_ns, halves.near_ns(), echoed), halves, false);
+            let at = (t_ns, prompted_ns, halves.near_ns(), echoed);
+            self.network(gap_ns, at, halves, (false, self.behind_full(unit)));
             return written;
         }
         let write_ended = short && self.pushed;
@@ -178,13 +179,17 @@ impl Gaps {
             let stamped = segment.options.timestamps.is_some();
             let packets = now.ids.packets_of(i64::from(self.last_length), stamped);
             self.pauses(segment, seq, (rest_ns, under_way_ns), packets, write_ended);
+            if within_ns > 0 && under_way_ns < rest_ns {
+                self.paced_within(within_ns, written);
+            }
         } else if more && idle && rest_ns >= SILENCE_NS {
             self.spend(Wait::Silence, rest_ns);
         } else {
             // Several segments at once, and all of them acknowledged long before the next: no window was full, no queue of the
             // host brings them so, and no timer is as short.
             let bursts = idle && !short && in_flight >= 2 * unit && rest_ns < SILENCE_NS;
-            self.network(rest_ns, at, halves, bursts);
+            // Nor does a sender pace itself for longer than it takes until all of that is acknowledged.
+            self.network(rest_ns, at, halves, (bursts, !idle && self.behind_full(unit)));
             // As long as a timer, that is no link which spreads what a window released.
             if rest_ns >= SILENCE_NS {
                 self.network_before_ns = self.network_before_ns.saturating_add(rest_ns);
@@ -363,10 +368,23 @@ impl Gaps {
         }
     }
 
-    /// The network took this time until what passes `at` a time. Next to the sender no link is between: where no ACK released
-    /// it, the sender paced itself. By its clock it shows that no queue of its own did, or by `bursts` of several segments.
+    /// Whether the segment before was a full one.
     #[inline(always)]
-    fn network(&mut self, ns: i64, at: (i64, i64, i64, Option<u32>), halves: &Halves, bursts: bool) {
+    fn behind_full(&self, unit: i64) -> bool {
+        i64::from(self.last_length) >= unit
+    }
+
+    /// The network took this time until what passes `at` a time. Next to the sender no link is between: where no ACK released
+    /// it, the sender paced itself. By its clock it shows that no queue of its own did, or by `bursts` of several segments. What comes behind a full
+    /// segment may be more of the same write.
+    #[inline(always)]
+    fn network(
+        &mut self,
+        ns: i64,
+        at: (i64, i64, i64, Option<u32>),
+        halves: &Halves,
+        (bursts, behind_full): (bool, bool),
+    ) {
         self.spend(Wait::Network, ns);
         if !halves.beside_sender() {
             return;
@@ -377,7 +395,7 @@ impl Gaps {
                 self.parts.paces(ns);
             }
             if own {
-                self.parts.unprompted(ns);
+                self.parts.unprompted(ns, behind_full);
             }
         }
     }

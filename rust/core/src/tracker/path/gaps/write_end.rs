@@ -65,21 +65,37 @@ impl Gaps {
     }
 
     /// A pause begins, with so much in flight, behind a segment that is `short` or not; whether the application wrote no
-    /// faster before it. What the network seemed to take is its time then.
+    /// faster before it. What the network seemed to take is its time then. And what of the time before was between full segments of
+    /// the same write, if a shorter one ends it.
     #[inline(always)]
-    pub(super) fn written(&mut self, short: bool, in_flight: i64) -> bool {
+    pub(super) fn written(&mut self, short: bool, in_flight: i64, unit: i64) -> (bool, i64) {
         self.writes.pause(self.known.una, self.high, in_flight);
         if !(short && self.pushed) {
-            return false;
+            return (false, 0);
         }
         let [network, drain] = [Wait::Network, Wait::Drain].map(|wait| self.spent_ns[wait as usize]);
         let (network_ns, drain_ns) = self.writes.emptied(network, drain);
         let took_ns = network_ns.saturating_add(drain_ns);
-        self.parts.emptied(took_ns > 0);
+        let within_ns = self.parts.emptied(took_ns > 0);
         self.spent_ns[Wait::Network as usize] -= network_ns;
         self.spent_ns[Wait::Drain as usize] -= drain_ns;
         self.spend(Wait::Application, took_ns);
-        took_ns > 0
+        // A full segment may be a write of its own, as PSH on all of them says.
+        let partial = i64::from(self.length) < unit;
+        let most_ns = if took_ns > 0 { network_ns } else { within_ns };
+        (took_ns > 0, if partial { within_ns.min(most_ns) } else { 0 })
+    }
+
+    /// Nothing is left of a write, all of it is acknowledged, and nothing follows: what was left of it until then was no rest that
+    /// Nagle's algorithm held. The sender paced itself for so long, if it `took` that for the application's time or not.
+    #[cold]
+    pub(super) fn paced_within(&mut self, ns: i64, took: bool) {
+        if took {
+            self.spent_ns[Wait::Application as usize] -= ns;
+            self.spend(Wait::Network, ns);
+            self.writes.keep(ns);
+        }
+        self.parts.spread(ns, took);
     }
 
     /// Whether each segment is a write of its own, as PSH on all of them shows: of a larger write only the last has it. Where

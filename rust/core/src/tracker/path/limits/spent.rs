@@ -46,7 +46,9 @@ impl Spent {
         spent.give(Wait::Network as usize, Wait::Application, held_ns);
         spent.network_ns = spent.at(Wait::Network);
         for (wait, ns) in kept.map(|kept| kept.made_up_ns).into_iter().flatten().enumerate() {
-            spent.give(wait, Wait::Application, ns);
+            // While its sender paced it, TCP had not sent all of a write.
+            let spread_ns = if wait == Wait::Network as usize { path.gaps.spread_ns() } else { 0 };
+            spent.give(wait, Wait::Application, ns.min(spent.ns[wait] - spread_ns).max(0));
         }
         // Where numbers show that its queue refused other segments, one is enough.
         let refuses = path.gaps.refused().is_some() || sender.refused_by_numbers(acks) > 0;

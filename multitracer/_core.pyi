@@ -101,6 +101,19 @@ def bottleneck_served(in_ns: _Ints, size: npt.NDArray[np.float64], rate: float) 
 def bottleneck_busy(in_ns: _Ints, out_ns: _Ints, rest_ns: int) -> _Ints:
     """Begins and ends in turn."""
 
+def bottleneck_passages(
+    columns: tuple[_Ints, _Ints, _Ints, _Small, _Small, _Small, npt.NDArray[np.int8]],
+    data: tuple[_Ints, _Ints],
+    acks: tuple[_Ints, _Ints],
+    full: _Ints,
+    few: int,
+) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.float64]]:
+    """Columns: t_ns, seq, ack, length, duplicate, ip_length, checksum; see multitracer.native.passages."""
+
+def part_sent_later(
+    of: _Ints, seq: _Ints, length: _Small, duplicate: _Small, full: _Ints
+) -> npt.NDArray[np.float64]: ...
+
 # captures
 
 def sniff_diag(head: bytes) -> bool: ...

@@ -16,7 +16,6 @@ from multitracer.model.arrays.intervals import (
     total,
     union,
 )
-from multitracer.model.arrays.least import least_between
 from multitracer.model.arrays.unique import sorted_unique
 
 LIMIT = 40
@@ -95,12 +94,3 @@ def test_distinct_whatever_the_steps() -> None:
         values = np.arange(1000, dtype=np.int64)[::-1].repeat(2) * step
         assert sorted_unique(values).tolist() == [at * step for at in range(1000)]
     assert sorted_unique(np.empty(0, dtype=np.int64)).tolist() == []
-
-
-@given(st.lists(st.integers(-(2**40), 2**40), max_size=70), st.data())
-def test_the_least_of_each_stretch(values: list[int], data: st.DataObject) -> None:
-    bounds = st.integers(0, len(values))
-    stretches = data.draw(st.lists(st.tuples(bounds, bounds), max_size=20))
-    begin, end = (np.array([one[side] for one in stretches], dtype=np.int64) for side in (0, 1))
-    found = least_between(np.array(values, dtype=np.int64), begin, end, 7)
-    assert found.tolist() == [min(values[low:high], default=7) for low, high in stretches]

@@ -131,6 +131,10 @@ class FlowIndex:
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         self._keys = key[starts].astype(np.int64)
         self._bounds = np.append(starts, len(key))
+        # Behind the last flow: one that has no rows.
+        self._keys_and_none = np.append(self._keys, -1)
+        self._begins = np.append(starts, 0)
+        self._ends = np.append(self._bounds[1:], 0)
         self.segments = segments.reordered(order)
         self._tables: dict[int, Table] = {}
         self._carrying: list[int] | None = None
@@ -183,20 +187,38 @@ class FlowIndex:
         of : array of int64
             For each row, its flow, from 0 to n - 1.
         """
-        key = (np.asarray(source) * np.int64(2) + direction) * self._connections + conn + 1
-        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
-        there = (np.asarray(source) >= 0) & (np.asarray(source) < self._sources) & bool(len(self._keys))
-        there &= conn < self._connections - 1
-        there = np.broadcast_to(there, key.shape) & (self._keys[at] == key if len(self._keys) else False)
-        begin = np.where(there, self._bounds[at], 0)
-        sizes = np.where(there, np.append(self._bounds, 0)[at + 1], 0) - begin
-        of = np.repeat(np.arange(len(key)), sizes)
+        begin, end = self.bounds(conn, direction, source)
+        sizes = end - begin
+        of = np.repeat(np.arange(len(sizes)), sizes)
         first, several = begin[sizes > 0], sizes[sizes > 0]
         if np.array_equal(first[1:], (first + several)[:-1]):
             start = int(first[0]) if len(first) else 0
             return self.segments.between(start, start + len(of)), of
         rows = np.arange(len(of)) + (begin - np.cumsum(sizes) + sizes)[of]
         return self.segments.where(rows), of
+
+    def bounds(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """The rows of many flows among all segments (`segments`).
+
+        Parameters
+        ----------
+        conn, direction : array of int64, shape (n,)
+        source : int or array of int64, shape (n,)
+            Capture; a flow that it does not have has no rows.
+
+        Returns
+        -------
+        begin, end : array of int64, shape (n,)
+            The first row of each flow, and the one behind its last; both 0 without rows.
+        """
+        key = (source * np.int64(2) + direction) * self._connections + conn + 1
+        at = self._keys.searchsorted(key)
+        there = self._keys_and_none[at] == key
+        # Any other number of a capture or a connection would be that of another flow.
+        there &= conn < self._connections - 1
+        there &= (np.asarray(source) >= 0) & (np.asarray(source) < self._sources)
+        at[~there] = len(self._keys)
+        return self._begins[at], self._ends[at]
 
     def _place(self, conn: int, direction: int, source: int | None) -> int:
         """Which flow this is; -1: none that there is."""
@@ -356,6 +378,23 @@ class Timeline:
             For each row, its flow's place in `conn`.
         """
         return self._flow_index().flows(conn, direction, source)
+
+    def flow_bounds(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
+        """The rows of many flows in `segments_by_flow`.
+
+        Parameters
+        ----------
+        conn, direction : array
+            Of each flow.
+        source : int | Array
+            The capture among the sources, of each flow or of all.
+
+        Returns
+        -------
+        begin, end : int array
+            The first row of each flow, and the one behind its last.
+        """
+        return self._flow_index().bounds(conn, direction, source)
 
     def _flow_index(self) -> FlowIndex:
         if self._flows is None:

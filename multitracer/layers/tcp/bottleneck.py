@@ -10,19 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import (
-    Flags,
-    FlowBatch,
-    GroupedSearch,
-    Times,
-    flows,
-    highest,
-    payload,
-    valid_acks,
-)
+from multitracer.layers.tcp.flow_batch import FlowBatch, Times, flow_bounds, flows, payload
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.segment_size import segment_bytes
-from multitracer.layers.tcp.transit import data_spans, near_sender, part_sent_later
+from multitracer.layers.tcp.transit import data_spans
 from multitracer.model.arrays.intervals import (
     Intervals,
     covered,
@@ -32,11 +23,10 @@ from multitracer.model.arrays.intervals import (
     total,
     union,
 )
-from multitracer.model.arrays.least import least_between
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 from multitracer.model.timeline import Connection, Timeline
-from multitracer.native import bottleneck as native
+from multitracer.native import bottleneck as native, passages as native_passages
 
 _FEW = 8
 STILL_NS = 200_000_000
@@ -117,34 +107,37 @@ class Bottleneck:
     basis: str
 
 
-def _passages(m: Timeline, connections: list[Connection]) -> list[Passage]:
-    """How the data of connections passed the bottleneck, of those of which the captures show enough."""
-    source = near_sender(m)
-    data = payload(m, connections, source)
+def _passage(m: Timeline) -> Passage | None:
+    """How the data of all connections passed the bottleneck, of those of which the captures show enough."""
+    if m.rcv is not None and m.rcv != m.snd:
+        parts = [one for some in flow_batch.batches(m) if (one := _arrived(m, some)) is not None]
+        if not parts:
+            return None
+        order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
+        in_ns, out_ns, size, again = (
+            np.concatenate([getattr(one, name) for one in parts]).take(order)
+            for name in ("in_ns", "out_ns", "size", "again")
+        )
+        return Passage(in_ns, out_ns, size, again, "arrivals")
+    data, acks = (flow_bounds(m, m.connections, m.snd, reverse) for reverse in (False, True))
+    full = segment_bytes(m.connections, m.snd)
+    found = native_passages.passages(m.segments_by_flow, data, acks, full, _FEW)
+    return Passage(*found, "ACKs") if len(found.in_ns) else None
+
+
+def _arrived(m: Timeline, connections: list[Connection]) -> Passage | None:
+    """The same of some of them, with the time at which each packet came to the receiver's capture."""
+    data = payload(m, connections, m.snd)
     data = data.where((data.sizes >= _FEW)[data.of])
     if not len(data):
-        return []
-    full = segment_bytes(connections, source)[data.of]
-    size = _on_the_wire(data, full)
+        return None
+    full = segment_bytes(connections, m.snd)[data.of]
     repeating = data.counted(data["duplicate"] > 0) > 0
-    again = np.where(repeating[data.of], part_sent_later(data, full), 0.0)
-    if m.rcv is not None and m.rcv != m.snd:
-        # Damaged ones have passed it too.
-        arrived = arrivals_ns(data, flows(m, connections, m.rcv))
-        return [Passage(data["t_ns"], arrived, size, again, "arrivals")]
-    acks = valid_acks(m, connections, source)
-    reached = highest(acks.of, acks["ack"])
-    ends = data["seq"] + data["length"]
-    at = GroupedSearch(acks.count, reached).search((acks.of, reached), (data.of, ends))
-    out = np.where(at < acks.bounds[data.of + 1], np.append(acks["t_ns"], -1)[at], -1)
-    out[out < data["t_ns"]] = -1
-    # The ACK of a first copy says nothing about the second, and one that had to wait for a repair little.
-    if repeating.any():
-        out[_repaired(data, out)] = -1
-    answered = (acks.sizes > 0)[data.of]
-    if not answered.any():
-        return []
-    return [Passage(data["t_ns"][answered], out[answered], size[answered], again[answered], "ACKs")]
+    later = native_passages.part_sent_later(data.of, data["seq"], data["length"], data["duplicate"], full)
+    # Damaged ones have passed it too.
+    arrived = arrivals_ns(data, flows(m, connections, m.rcv))
+    again = np.where(repeating[data.of], later, 0.0)
+    return Passage(data["t_ns"], arrived, _on_the_wire(data, full), again, "arrivals")
 
 
 def bottleneck(m: Timeline) -> Bottleneck | None:
@@ -170,16 +163,11 @@ def _bottleneck_or_why(m: Timeline) -> Bottleneck | str:
 def _found(m: Timeline) -> Bottleneck | str:
     if not len(m.table("segments")) or m.snd is None:
         return "needs a link log, or a capture at the data sender"
-    parts = [one for some in flow_batch.batches(m) for one in _passages(m, some)]
-    if not parts:
+    passage = _passage(m)
+    if passage is None:
         return _TOO_FEW
-    basis = "arrivals" if all(one.basis == "arrivals" for one in parts) else "ACKs"
-    order = np.argsort(np.concatenate([one.in_ns for one in parts]), kind="stable")
-    in_ns, out_ns, size, again = (
-        np.concatenate([getattr(one, name) for one in parts]).take(order)
-        for name in ("in_ns", "out_ns", "size", "again")
-    )
-    del parts, order
+    in_ns, out_ns, size, again = passage.in_ns, passage.out_ns, passage.size, passage.again
+    basis = passage.basis
     known = out_ns >= 0
     if np.count_nonzero(known) < _FEW:
         return _TOO_FEW
@@ -236,18 +224,6 @@ def _later_halves(uncertain: Intervals) -> Intervals:
     halves = uncertain.copy()
     halves[:, 0] += (halves[:, 1] - halves[:, 0]) // 2
     return halves
-
-
-def _repaired(data: FlowBatch, out: Times) -> Flags:
-    """Segments whose ACK came only after earlier bytes had been sent again."""
-    again = np.flatnonzero(data["duplicate"] > 0)
-    known = data.of[again], data["t_ns"][again]
-    times = GroupedSearch(data.count, known[1])
-    begin = times.search(known, (data.of, data["t_ns"]), right=True)
-    end = times.search(known, (data.of, out))
-    beyond = int(np.iinfo(np.int64).max)
-    repaired: Flags = least_between(data["seq"][again], begin, end, beyond) <= data["seq"]
-    return repaired
 
 
 def _served(in_ns: Times, size: Array, rate: float) -> Intervals:

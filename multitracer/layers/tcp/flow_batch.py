@@ -178,12 +178,41 @@ def flows(
     reverse : bool
         The direction opposite to the data.
     """
+    conn, direction = _ways(connections, reverse)
+    rows, of = m.flows(conn, direction, -1 if source is None else source)
+    return FlowBatch(rows, of, len(conn))
+
+
+def flow_bounds(
+    m: Timeline,
+    connections: Sequence[Connection],
+    source: int | Times | None,
+    reverse: bool = False,
+) -> tuple[Times, Times]:
+    """The rows of one direction of each connection at one capture, in `Timeline.segments_by_flow`.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    source : int, array of int64, or None
+        Index of the capture, for all or one for each connection; None gives flows without rows.
+    reverse : bool
+        The direction opposite to the data.
+
+    Returns
+    -------
+    begin, end : array of int64
+        The first row of each flow, and the one behind its last.
+    """
+    return m.flow_bounds(*_ways(connections, reverse), -1 if source is None else source)
+
+
+def _ways(connections: Sequence[Connection], reverse: bool) -> tuple[Times, Times]:
+    """Index and direction of each connection."""
     conn = np.array([one.index for one in connections], dtype=np.int64)
     direction = np.array([one.data_dir for one in connections], dtype=np.int64)
-    if source is None:
-        source = -1
-    rows, of = m.flows(conn, 1 - direction if reverse else direction, source)
-    return FlowBatch(rows, of, len(conn))
+    return conn, 1 - direction if reverse else direction
 
 
 class GroupedSearch:

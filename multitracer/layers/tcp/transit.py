@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import Flags as Flags, FlowBatch, GroupedSearch, Times as Times
+from multitracer.layers.tcp.flow_batch import Flags as Flags, Times as Times
 from multitracer.model.arrays.intervals import Intervals, intervals
 from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
@@ -251,37 +250,6 @@ def _advances(t_ns: Times, reached: Times) -> Delivery:
     t_ns, high = t_ns[last], high[last]
     grew = np.diff(high, prepend=1) > 0
     return Delivery(t_ns[grew], high[grew])
-
-
-def part_sent_later(data: FlowBatch, full: Times) -> npt.NDArray[np.float64]:
-    """Part of each segment that is sent once more later, in the same flow: 0 to 1.
-
-    All of one whose first byte is. Of those that the sender's interface divides, the bytes of retransmissions
-    into them: they are retransmitted in parts.
-
-    Parameters
-    ----------
-    data : FlowBatch
-    full : array of int64
-        Payload of a full segment, for each segment.
-    """
-    first = GroupedSearch(data.count, data["seq"]).at(data.of, data["seq"])
-    order = np.argsort(first, kind="stable")  # they are in time order
-    first = first.take(order)
-    part = np.zeros(len(data))
-    part[order[:-1][first[1:] == first[:-1]]] = 1.0
-    copies, divided = np.flatnonzero(data["duplicate"] > 0), np.flatnonzero(data["length"] > full)
-    if not len(copies) or not len(divided):
-        return part
-    order = copies[np.lexsort((data["seq"][copies], data.of[copies]))]
-    known, length = (data.of[order], data["seq"][order]), data["length"][divided].astype(np.int64)
-    of, begins = data.of[divided], data["seq"][divided]
-    search = GroupedSearch(data.count, data["seq"], data["seq"] + data["length"])
-    low, high = (search.search(known, (of, place)) for place in (begins, begins + length))
-    bytes_before = np.append(0, np.cumsum(data["duplicate"][order].astype(np.int64)))
-    own = data["duplicate"][divided].astype(np.int64)
-    part[divided] = np.clip((bytes_before[high] - bytes_before[low] - own) / length, 0.0, 1.0)
-    return part
 
 
 def _next_copy_ns(seq: Times, t_ns: Times) -> Times:

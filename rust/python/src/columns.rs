@@ -1,5 +1,7 @@
 //! Columns that Python hands over.
 
+use std::ops::Range;
+
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,4 +15,16 @@ pub(crate) fn same_length(lengths: &[usize]) -> PyResult<()> {
         return Ok(());
     }
     Err(PyValueError::new_err("columns of different lengths"))
+}
+
+/// Ranges of the rows of a table, by the first row of each and the one behind its last.
+pub(crate) fn ranges(begin: &Ints<'_>, end: &Ints<'_>, rows: usize) -> PyResult<Vec<Range<usize>>> {
+    let (begin, end) = (begin.as_slice()?, end.as_slice()?);
+    same_length(&[begin.len(), end.len()])?;
+    let pairs = begin.iter().zip(end);
+    let ranges = pairs.map(|(&begin, &end)| match (usize::try_from(begin), usize::try_from(end)) {
+        (Ok(begin), Ok(end)) if begin <= end && end <= rows => Ok(begin..end),
+        _ => Err(PyValueError::new_err("rows that a table does not have")),
+    });
+    ranges.collect()
 }

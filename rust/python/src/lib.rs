@@ -15,6 +15,7 @@ mod in_flight;
 mod json;
 mod link;
 mod loss_recovery;
+mod passages;
 mod rlc;
 mod summaries;
 mod tables;
@@ -37,6 +38,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     json::register(m)?;
     link::register(m)?;
     loss_recovery::register(m)?;
+    passages::register(m)?;
     rlc::register(m)?;
     summaries::register(m)?;
     text::register(m)?;

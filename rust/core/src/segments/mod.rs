@@ -2,7 +2,10 @@
 //! bottleneck.
 
 pub mod bottleneck;
+pub mod flows;
 pub mod grouped;
 pub mod in_flight;
 pub mod loss_recovery;
 mod median;
+pub mod passages;
+pub mod sent_later;

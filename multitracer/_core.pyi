@@ -103,8 +103,8 @@ def bottleneck_busy(in_ns: _Ints, out_ns: _Ints, rest_ns: int) -> _Ints:
 
 def bottleneck_passages(
     columns: tuple[_Ints, _Ints, _Ints, _Small, _Small, _Small, npt.NDArray[np.int8]],
-    data: tuple[_Ints, _Ints],
-    acks: tuple[_Ints, _Ints],
+    data: _Bounds,
+    acks: _Bounds,
     full: _Ints,
     few: int,
 ) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.float64]]:
@@ -113,6 +113,25 @@ def bottleneck_passages(
 def part_sent_later(
     of: _Ints, seq: _Ints, length: _Small, duplicate: _Small, full: _Ints
 ) -> npt.NDArray[np.float64]: ...
+
+# what held senders back; see multitracer.native.limits
+
+_Bounds: TypeAlias = tuple[_Ints, _Ints]
+_SenderColumns: TypeAlias = tuple[_Ints, _Ints, _Ints, _Ints, _Small, _Small, _Small, npt.NDArray[np.int8]]
+"""t_ns, record, seq, ack, length, duplicate, window, checksum"""
+_Phases: TypeAlias = tuple[_Ints, _Ints, _Ints, npt.NDArray[np.int8], _Ints, _Ints, _Ints]
+"""connection, t_ns, end_ns, limit, outstanding, room, record"""
+
+def limit_phases(columns: _SenderColumns, data: _Bounds, acks: _Bounds, until_ns: _Ints) -> _Phases: ...
+def limits_longest(
+    columns: _SenderColumns, data: _Bounds, acks: _Bounds, until_ns: _Ints, most: int
+) -> tuple[_Ints, _Ints, _Flags, _Phases]:
+    """Of each connection: phases, the sum of their lengths, whether a window is known; and the longest."""
+
+def data_spans(
+    columns: tuple[_Ints, _Ints, _Ints, _Small, npt.NDArray[np.int8]], data: _Bounds, acks: _Bounds
+) -> tuple[_Ints, _Ints, _Flags]:
+    """Columns: t_ns, seq, ack, length, checksum; see multitracer.native.spans."""
 
 # captures
 

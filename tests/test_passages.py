@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support_flows import FLOW, PAIRS, Pair, Row, laid_out, payload, valid_acks
 
 from multitracer.model.schema import SEGMENTS
 from multitracer.model.table import Table
@@ -14,33 +13,11 @@ from multitracer.native.passages import part_sent_later, passages
 
 FULL = 3
 FEW = 2
-BAD = 2
-
-ROW = st.fixed_dictionaries(
-    {
-        "t_ns": st.integers(0, 12),
-        "seq": st.integers(1, 9),
-        "ack": st.integers(0, 12),
-        "length": st.integers(0, 7),
-        "duplicate": st.sampled_from([0, 0, 1, 3]),
-        "checksum": st.sampled_from([0, 0, 1, BAD]),
-    }
-)
-FLOW = st.lists(ROW, max_size=12).map(lambda rows: sorted(rows, key=lambda row: int(row["t_ns"])))
-Row = dict[str, Any]
 
 
-@given(st.lists(st.tuples(FLOW, FLOW), max_size=4))
-def test_passages_are_as_defined(connections: list[tuple[list[Row], list[Row]]]) -> None:
-    flows = [flow for pair in connections for flow in pair]
-    ends = np.cumsum([len(flow) for flow in flows], dtype=np.int64)
-    begins = ends - [len(flow) for flow in flows]
-    rows = [row for flow in flows for row in flow]
-    given = {name: [row[name] for row in rows] for name in rows[0]} if rows else {"t_ns": []}
-    if rows:
-        given["ip_length"] = [row["length"] + 40 for row in rows]
-    segments = Table.filled(SEGMENTS, len(rows), {"source": np.zeros(len(rows)), **given})
-    data, acks = ((begins[side::2], ends[side::2]) for side in (0, 1))
+@given(PAIRS)
+def test_passages_are_as_defined(connections: list[Pair]) -> None:
+    segments, data, acks = laid_out(connections)
     full = np.full(len(connections), FULL, dtype=np.int64)
     found = passages(segments, data, acks, full, FEW)
     expected = [packet for pair in connections for packet in _packets(*pair)]
@@ -49,10 +26,7 @@ def test_passages_are_as_defined(connections: list[tuple[list[Row], list[Row]]])
 
 
 def _packets(sent: list[Row], received: list[Row]) -> list[tuple[int, int, int, float]]:
-    data = [row for row in sent if row["length"] > 0]
-    bad = [row for row in received if row["checksum"] == BAD]
-    damaged = bad if 2 * len(bad) <= len(received) else []
-    acks = [row for row in received if row["ack"] > 0 and row not in damaged]
+    data, acks = payload(sent), valid_acks(received)
     if len(data) < FEW or not acks:
         return []
     found = []
@@ -83,7 +57,7 @@ def _again(data: list[Row], at: int) -> float:
 
 @given(st.lists(FLOW, max_size=4))
 def test_the_part_that_is_sent_later_is_as_defined(flows: list[list[Row]]) -> None:
-    flows = [[row for row in flow if row["length"] > 0] for flow in flows]
+    flows = [payload(flow) for flow in flows]
     flows = [flow for flow in flows if any(row["duplicate"] > 0 for row in flow)]
     rows = [(of, row) for of, flow in enumerate(flows) for row in flow]
     columns = (

@@ -13,6 +13,7 @@ from multitracer.model.arrays.unique import sorted_unique
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection, Timeline
+from multitracer.native.spans import spans
 
 PIECES = 1_000_000
 ANSWER_NS = 100_000_000
@@ -144,18 +145,9 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
 
 def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
     source = near_sender(m)
-    data = flow_batch.payload(m, connections, source)
-    carrying = data.sizes > 0
-    start, end = data.first(data["t_ns"], 0), data.last(data["t_ns"], 0)
-    last = data.largest(data["seq"] + data["length"], 0)
-    acks = flow_batch.valid_acks(m, connections, source)
-    acks = acks.where(carrying[acks.of] & (acks["t_ns"] >= start[acks.of]))
-    reached = np.minimum(flow_batch.highest(acks.of, acks["ack"]), last[acks.of])
-    final = np.flatnonzero(reached == acks.last(reached, 0)[acks.of])
-    answered = np.flatnonzero(acks.sizes)
-    first = final[np.searchsorted(acks.of[final], answered)]
-    end[answered] = np.maximum(acks["t_ns"][first], start[answered])
-    return np.column_stack([start, end]), carrying
+    data, acks = (flow_batch.flow_bounds(m, connections, source, reverse) for reverse in (False, True))
+    begin_ns, end_ns, carrying = spans(m.segments_by_flow, data, acks)
+    return np.column_stack([begin_ns, end_ns]), carrying
 
 
 def data_spans(m: Timeline) -> Intervals:

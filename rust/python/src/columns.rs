@@ -2,12 +2,53 @@
 
 use std::ops::Range;
 
+use multitracer_core::segments::sender::Segments;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// A column of whole numbers.
 pub(crate) type Ints<'py> = PyReadonlyArray1<'py, i64>;
+
+/// First rows of flows, and those behind their last.
+pub(crate) type Bounds<'py> = (Ints<'py>, Ints<'py>);
+
+/// What is known of senders by: t_ns, record, seq, ack, length, duplicate, window, checksum.
+pub(crate) type SenderColumns<'py> = (
+    Ints<'py>,
+    Ints<'py>,
+    Ints<'py>,
+    Ints<'py>,
+    PyReadonlyArray1<'py, i32>,
+    PyReadonlyArray1<'py, i32>,
+    PyReadonlyArray1<'py, i32>,
+    PyReadonlyArray1<'py, i8>,
+);
+
+/// The same, of equal lengths.
+pub(crate) fn sender_segments<'a>(columns: &'a SenderColumns<'_>) -> PyResult<Segments<'a>> {
+    let segments = Segments {
+        t_ns: columns.0.as_slice()?,
+        record: columns.1.as_slice()?,
+        seq: columns.2.as_slice()?,
+        ack: columns.3.as_slice()?,
+        length: columns.4.as_slice()?,
+        duplicate: columns.5.as_slice()?,
+        window: columns.6.as_slice()?,
+        checksum: columns.7.as_slice()?,
+    };
+    same_length(&[
+        segments.t_ns.len(),
+        segments.record.len(),
+        segments.seq.len(),
+        segments.ack.len(),
+        segments.length.len(),
+        segments.duplicate.len(),
+        segments.window.len(),
+        segments.checksum.len(),
+    ])?;
+    Ok(segments)
+}
 
 /// An error where columns of one table have different lengths.
 pub(crate) fn same_length(lengths: &[usize]) -> PyResult<()> {

@@ -5,13 +5,12 @@ use multitracer_core::segments::sent_later;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::columns::{Ints, ranges, same_length};
+use crate::columns::{Bounds, Ints, ranges, same_length};
 
 type Small<'py> = PyReadonlyArray1<'py, i32>;
 type Column<'py, T> = Bound<'py, PyArray1<T>>;
 type Columns<'py> =
     (Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Small<'py>, Small<'py>, PyReadonlyArray1<'py, i8>);
-type Bounds<'py> = (Ints<'py>, Ints<'py>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bottleneck_passages, m)?)?;

@@ -1,0 +1,41 @@
+"""From the first data segment of connections to the ACK of their last byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import multitracer._core as _core
+from multitracer.native.grouped import whole
+
+if TYPE_CHECKING:
+    from multitracer.model.table import Array, Table
+
+    Bounds = tuple[Array, Array]
+
+
+def spans(segments: Table, data: Bounds, acks: Bounds) -> tuple[Array, Array, Array]:
+    """When the transfer of each connection began and ended.
+
+    Parameters
+    ----------
+    segments : Table
+        All segments, flow behind flow, each in order of time.
+    data, acks : two arrays of int64, shape (n,)
+        The flow of the data of each connection, and that of the ACKs for it: its first row, and the one
+        behind its last.
+
+    Returns
+    -------
+    begin_ns, end_ns : array of int64, shape (n,)
+        Without an ACK the end is the last data segment; both are 0 without data.
+    carrying : array of bool, shape (n,)
+        Which have data.
+
+    Raises
+    ------
+    ValueError
+        Bounds of different lengths, or rows that there are not.
+    """
+    columns = (segments["t_ns"], segments["seq"], segments["ack"], segments["length"], segments["checksum"])
+    sent, received = (whole(data[0]), whole(data[1])), (whole(acks[0]), whole(acks[1]))
+    return _core.data_spans(columns, sent, received)

@@ -75,12 +75,6 @@ _Small: TypeAlias = npt.NDArray[np.int32]
 _Flags: TypeAlias = npt.NDArray[np.bool_]
 _Sent: TypeAlias = tuple[_Ints, _Ints, _Ints, _Ints, _Small, _Small, _Flags, _Ints]
 _Received: TypeAlias = tuple[_Ints, _Ints, _Ints, _Ints, _Ints, npt.NDArray[np.int8], _Flags]
-_Level: TypeAlias = tuple[_Ints, npt.NDArray[np.float64]]
-
-def in_flight_levels(
-    count: int, data: _Sent, acks: _Received, recoveries: tuple[_Ints, _Ints, _Ints]
-) -> tuple[_Ints, list[_Level]]:
-    """Of each sender: its time; the largest value and the sum over time, of FlightSize and of the pipe."""
 
 def in_flight_steps(
     count: int, data: _Sent, acks: _Received, recoveries: tuple[_Ints, _Ints, _Ints]
@@ -127,6 +121,16 @@ def limits_longest(
     columns: _SenderColumns, data: _Bounds, acks: _Bounds, until_ns: _Ints, most: int
 ) -> tuple[_Ints, _Ints, _Flags, _Phases]:
     """Of each connection: phases, the sum of their lengths, whether a window is known; and the longest."""
+
+def flights_in_short(
+    columns: _SenderColumns,
+    said: tuple[
+        npt.NDArray[np.uint16], npt.NDArray[np.int8], npt.NDArray[np.int8], _Ints, npt.NDArray[np.int8]
+    ],
+    data: _Bounds,
+    acks: _Bounds,
+) -> tuple[list[_Ints], list[npt.NDArray[np.float64]]]:
+    """Said: flags, cause, ack_kind, sack_high, sack_count; see multitracer.native.flight."""
 
 def data_spans(
     columns: tuple[_Ints, _Ints, _Ints, _Small, npt.NDArray[np.int8]], data: _Bounds, acks: _Bounds

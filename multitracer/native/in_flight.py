@@ -74,21 +74,6 @@ class Held(NamedTuple):
     end_ns: Array
 
 
-class Level(NamedTuple):
-    """How large a value was for each sender.
-
-    Attributes
-    ----------
-    most : array of int64
-        The largest, bytes.
-    over_time : array of float64
-        The sum over time, bytes times nanoseconds; exact below 2**53.
-    """
-
-    most: Array
-    over_time: Array
-
-
 class Steps(NamedTuple):
     """The state behind every segment and ACK, sender behind sender, in the order of the capture.
 
@@ -103,32 +88,6 @@ class Steps(NamedTuple):
     row: Array
     flight: Array
     pipe: Array
-
-
-def levels(count: int, sent: Sent, received: Received, held: Held) -> tuple[Array, Level, Level]:
-    """How much each sender had in the network.
-
-    Parameters
-    ----------
-    count : int
-        How many senders there are.
-    sent : Sent
-    received : Received
-    held : Held
-
-    Returns
-    -------
-    span_ns : array of int64
-        From the first step of each sender to its last.
-    flight, pipe : Level
-
-    Raises
-    ------
-    ValueError
-        Columns of different lengths.
-    """
-    span_ns, (flight, pipe) = _core.in_flight_levels(count, *_columns(sent, received, held))
-    return span_ns, Level(*flight), Level(*pipe)
 
 
 def steps(count: int, sent: Sent, received: Received, held: Held) -> Steps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import multitracer._core as _core
+from multitracer.native import sender
 from multitracer.native.grouped import whole
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def longest(segments: Table, flows: Flows, most: int) -> Held:
     ValueError
         Bounds of different lengths, or rows that there are not.
     """
-    count, length_ns, known, found = _core.limits_longest(_columns(segments), *_checked(flows), most)
+    count, length_ns, known, found = _core.limits_longest(sender.columns(segments), *_checked(flows), most)
     return Held(count, length_ns, known, Phases(*found))
 
 
@@ -110,22 +111,8 @@ def phases(segments: Table, flows: Flows) -> Phases:
     ValueError
         Bounds of different lengths, or rows that there are not.
     """
-    return Phases(*_core.limit_phases(_columns(segments), *_checked(flows)))
-
-
-def _columns(segments: Table) -> _core._SenderColumns:
-    return (
-        segments["t_ns"],
-        segments["record"],
-        segments["seq"],
-        segments["ack"],
-        segments["length"],
-        segments["duplicate"],
-        segments["window"],
-        segments["checksum"],
-    )
+    return Phases(*_core.limit_phases(sender.columns(segments), *_checked(flows)))
 
 
 def _checked(flows: Flows) -> tuple[_core._Bounds, _core._Bounds, _core._Ints]:
-    data, acks, until_ns = flows
-    return (whole(data[0]), whole(data[1])), (whole(acks[0]), whole(acks[1])), whole(until_ns)
+    return sender.bounds(flows.data), sender.bounds(flows.acks), whole(flows.until_ns)

@@ -13,28 +13,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.layers.tcp.senderstate import SenderStates
+from multitracer.layers.tcp.flow_batch import batches, flow_bounds
+from multitracer.layers.tcp.senderstate import SenderStates, sender_states
 from multitracer.model.schema import ACK_KINDS, CAUSES
 from multitracer.model.schema.sender import IN_FLIGHT
 from multitracer.model.table import Array, Table
-from multitracer.native import in_flight
+from multitracer.model.timeline import Connection, Timeline
+from multitracer.native import flight, in_flight
+from multitracer.native.flight import Burst as Burst, Flights as Flights
 
 _DUPLICATE = ACK_KINDS.index("duplicate")
 _TIMEOUT = CAUSES.index("timeout")
 _EXACT = 2.0**53
 
 
-def levels(states: SenderStates) -> list[list[dict[str, int]]]:
-    """The largest, and the mean over time, of FlightSize and of the pipe of each connection, in bytes.
+def flights(m: Timeline) -> Flights | None:
+    """What the sender of each connection had in the network, in short; None without its capture."""
+    if m.snd is None:
+        return None
+    data, acks = (flow_bounds(m, m.connections, m.snd, reverse) for reverse in (False, True))
+    found = flight.flights(m.segments_by_flow, data, acks)
+    for name, sums in (("flight", found.flight_over_time), ("pipe", found.pipe_over_time)):
+        # Whole numbers: exact in whatever order, as long as a float has room for all their digits.
+        for at in np.flatnonzero(sums >= _EXACT).tolist():
+            sums[at] = _over_time(m, m.connections[int(found.of[at])], name)
+    return found
 
-    Returns
-    -------
-    list of list of dict
-        Of FlightSize, then of the pipe: ``max_bytes`` and ``mean_bytes`` of each connection.
-    """
-    spans_ns, *found = in_flight.levels(states.data.count, *_walked(states))
-    names = ("flight", "pipe")
-    return [_level(states, name, level, spans_ns) for name, level in zip(names, found, strict=True)]
+
+def _over_time(m: Timeline, connection: Connection, name: str) -> float:
+    states = sender_states(m, [connection], answered=True)
+    if states is None:
+        return 0.0
+    rows = steps(states)
+    return float(np.dot(rows[name][:-1].astype(np.float64), np.diff(rows["t_ns"])))
+
+
+def in_flight_table(m: Timeline) -> Table:
+    """FlightSize and pipe after every segment of all connections, one behind the other."""
+    found = (sender_states(m, some, answered=True) for some in batches(m))
+    return Table.concat(IN_FLIGHT, [steps(states) for states in found if states is not None])
 
 
 def steps(states: SenderStates) -> Table:
@@ -80,17 +97,7 @@ def _walked(states: SenderStates) -> tuple[in_flight.Sent, in_flight.Received, i
     return sent, received, in_flight.Held(states.recovery_of, recoveries[:, 0], recoveries[:, 1])
 
 
-def _level(states: SenderStates, name: str, level: in_flight.Level, spans_ns: Array) -> list[dict[str, int]]:
-    sums = level.over_time
-    # Whole numbers: exact in whatever order, as long as a float has room for all their digits.
-    long = np.flatnonzero(sums >= _EXACT).tolist()
-    if long:
-        rows = steps(states)
-        bounds = states.data.bounds + states.acks.bounds
-        for at in long:
-            mine = slice(*bounds[at : at + 2].tolist())
-            sums[at] = np.dot(rows[name][mine][:-1].astype(np.float64), np.diff(rows["t_ns"][mine]))
-    return [
-        {"max_bytes": most, "mean_bytes": round(total / span if span else 0.0)}
-        for most, total, span in zip(level.most.tolist(), sums.tolist(), spans_ns.tolist(), strict=True)
-    ]
+def means(sums: Array, spans_ns: Array) -> list[int]:
+    """Values over time, of their sums over time; 0 where no time passed."""
+    pairs = zip(sums.tolist(), spans_ns.tolist(), strict=True)
+    return [round(total / span if span else 0.0) for total, span in pairs]

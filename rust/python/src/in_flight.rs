@@ -1,6 +1,6 @@
 //! What senders had in the network.
 
-use multitracer_core::segments::in_flight::{Level, Received, Recoveries, Sent, Step, walk};
+use multitracer_core::segments::in_flight::{Received, Recoveries, Sent, Step, walk};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -15,37 +15,8 @@ type Held<'py> = (Ints<'py>, Ints<'py>, Ints<'py>);
 type Column<'py, T> = Bound<'py, PyArray1<T>>;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(in_flight_levels, m)?)?;
     m.add_function(wrap_pyfunction!(in_flight_steps, m)?)?;
     Ok(())
-}
-
-/// For each sender: its time, and the largest value and the sum over time of FlightSize and of the pipe.
-#[pyfunction]
-#[allow(clippy::type_complexity)]
-fn in_flight_levels<'py>(
-    py: Python<'py>,
-    count: usize,
-    data: Data<'py>,
-    acks: Acks<'py>,
-    recoveries: Held<'py>,
-) -> PyResult<(Column<'py, i64>, [(Column<'py, i64>, Column<'py, f64>); 2])> {
-    let mut spans = Vec::with_capacity(count);
-    let mut levels = [Vec::with_capacity(count), Vec::with_capacity(count)];
-    walked(py, count, &data, &acks, &recoveries, |steps| {
-        spans.push(match steps {
-            [first, .., last] => last.t_ns - first.t_ns,
-            _ => 0,
-        });
-        levels[0].push(Level::of(steps, |step| step.flight));
-        levels[1].push(Level::of(steps, |step| step.pipe));
-    })?;
-    let columns = levels.map(|levels| {
-        let most: Vec<i64> = levels.iter().map(|level| level.most).collect();
-        let sums: Vec<f64> = levels.iter().map(|level| level.over_time).collect();
-        (most.into_pyarray(py), sums.into_pyarray(py))
-    });
-    Ok((spans.into_pyarray(py), columns))
 }
 
 /// Row, FlightSize and pipe of every step.

@@ -8,6 +8,7 @@ mod columns;
 mod dccp;
 mod diag;
 mod episodes;
+mod flight;
 mod follow;
 mod framing;
 mod grouped;
@@ -33,6 +34,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     capture::register(m)?;
     dccp::register(m)?;
     diag::register(m)?;
+    flight::register(m)?;
     follow::register(m)?;
     framing::register(m)?;
     grouped::register(m)?;

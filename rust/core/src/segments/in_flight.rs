@@ -167,7 +167,7 @@ struct Copy {
 
 /// The walk over one sender, with the memory for the next.
 #[derive(Default)]
-struct Walker {
+pub(super) struct Walker {
     steps: Vec<Step>,
     una: Vec<i64>,
     first_at: Vec<usize>,
@@ -175,13 +175,14 @@ struct Walker {
 }
 
 impl Walker {
-    fn walk(&mut self, sent: &Sent<'_>, received: &Received<'_>, recoveries: &Recoveries<'_>) {
+    /// Walk over one sender; whose it is, `of`, is not looked at.
+    pub fn walk(&mut self, sent: &Sent<'_>, received: &Received<'_>, recoveries: &Recoveries<'_>) {
         self.put_in_order(sent, received);
         let first = sent.seq.iter().copied().min().unwrap_or(0);
         let mut unnamed = Unnamed::of(sent, received);
         self.una.clear();
         self.first_at.clear();
-        self.first_at.resize(sent.of.len(), 0);
+        self.first_at.resize(sent.seq.len(), 0);
         let (mut nxt, mut una, mut fack) = (first, first, first);
         let (mut begun, mut held) = (0, 0);
         for at in 0..self.steps.len() {
@@ -189,12 +190,12 @@ impl Walker {
             if self.steps[begun].t_ns != t_ns {
                 begun = at;
             }
-            if row < sent.of.len() {
+            if row < sent.seq.len() {
                 nxt = nxt.max(sent.seq[row] + i64::from(sent.length[row]));
                 fack = if sent.timed_out[row] { fack.max(sent.highest[row]) } else { fack };
                 self.first_at[row] = begun;
             } else {
-                let row = row - sent.of.len();
+                let row = row - sent.seq.len();
                 una = una.max(received.ack[row]);
                 fack = if received.sack_high[row] > received.ack[row] {
                     fack.max(received.sack_high[row])
@@ -223,13 +224,18 @@ impl Walker {
         }
     }
 
+    /// The states behind each segment and ACK of it.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// Data and ACKs by time, then by record; of two that have both in common, data first.
     fn put_in_order(&mut self, sent: &Sent<'_>, received: &Received<'_>) {
         let step = |row, t_ns| Step { row, t_ns, flight: 0, pipe: 0 };
         let data = sent.t_ns.iter().enumerate().map(|(row, &t_ns)| step(row, t_ns));
-        let acks = received.t_ns.iter().enumerate().map(|(row, &t_ns)| step(sent.of.len() + row, t_ns));
+        let acks = received.t_ns.iter().enumerate().map(|(row, &t_ns)| step(sent.seq.len() + row, t_ns));
         let (mut data, mut acks) = (data.peekable(), acks.peekable());
-        let record = |row: usize| match row.checked_sub(sent.of.len()) {
+        let record = |row: usize| match row.checked_sub(sent.seq.len()) {
             None => sent.record[row],
             Some(row) => received.record[row],
         };
@@ -255,7 +261,7 @@ impl Walker {
 
     /// Adds bytes sent again to the pipe, until they are acknowledged, or go once more.
     fn add_copies(&mut self, sent: &Sent<'_>) {
-        let mut copies: Vec<Copy> = (0..sent.of.len())
+        let mut copies: Vec<Copy> = (0..sent.seq.len())
             .filter(|&row| sent.duplicate[row] > 0)
             .map(|row| {
                 let (begin, end) = (self.first_at[row], sent.seq[row] + i64::from(sent.length[row]));

@@ -132,6 +132,11 @@ def flights_in_short(
 ) -> tuple[list[_Ints], list[npt.NDArray[np.float64]]]:
     """Said: flags, cause, ack_kind, sack_high, sack_count; see multitracer.native.flight."""
 
+def timestamp_echoes(
+    columns: tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.int8]], data: _Bounds, acks: _Bounds
+) -> tuple[_Ints, _Ints, _Flags]:
+    """Columns: t_ns, ack, ts_val, ts_ecr, checksum; see multitracer.native.echoes."""
+
 def data_spans(
     columns: tuple[_Ints, _Ints, _Ints, _Small, npt.NDArray[np.int8]], data: _Bounds, acks: _Bounds
 ) -> tuple[_Ints, _Ints, _Flags]:

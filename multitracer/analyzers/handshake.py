@@ -261,17 +261,23 @@ def _first_acks(
     """Time of the first segment of a direction behind the SYN-ACK, of each connection."""
     import numpy as np
 
-    rows, of = m.flows(conn, direction, source)
-    later = np.flatnonzero(rows["t_ns"] >= after_ns[of])
-    bounds = np.searchsorted(of[later], np.arange(len(conn) + 1))
+    segments = m.segments_by_flow
+    t_ns = segments["t_ns"]
+    begin, end = m.flow_bounds(conn, direction, source)
+    # Times of a flow ascend: half of what is left of each is ruled out at a time.
+    low, high = begin, end
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        earlier = open_ & (t_ns[np.where(open_, middle, 0)] < after_ns)
+        low, high = np.where(earlier, middle + 1, low), np.where(open_ & ~earlier, middle, high)
     # Of the first eight of each, those that are no SYN.
-    place = bounds[:-1, None] + np.arange(8)
-    flow, nth = np.nonzero(place < bounds[1:, None])
-    first = later[place[flow, nth]]
-    other = (rows["flags"][first] & _SYN) == 0
+    place = low[:, None] + np.arange(8)
+    flow, nth = np.nonzero(place < end[:, None])
+    first = place[flow, nth]
+    other = (segments["flags"][first] & _SYN) == 0
     found: list[int | None] = [None] * len(conn)
-    for at, t_ns in zip(flow[other][::-1].tolist(), rows["t_ns"][first[other]][::-1].tolist(), strict=True):
-        found[at] = t_ns
+    for at, time_ns in zip(flow[other][::-1].tolist(), t_ns[first[other]][::-1].tolist(), strict=True):
+        found[at] = time_ns
     return found
 
 

@@ -12,19 +12,13 @@ from typing import Any
 import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
-from multitracer.layers.tcp.flow_batch import advancing
 from multitracer.layers.tcp.transit import Flags, Times
-from multitracer.layers.tcp.two_way import TwoWay, quantiles, two_way_batches
+from multitracer.layers.tcp.two_way import TwoWay, quantiles, stamp_echoes, two_way_batches
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.group_by import Grouped
 from multitracer.model.schema.sender import RTT_METHODS, RTT_SAMPLES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
-
-_LATEST_NS = 86_400_000_000_000
-"""Longer than a day is an error of a clock."""
-_STAMPS = 1 << 33
-"""More than there are timestamps."""
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
@@ -38,11 +32,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     states = m.table("tcp_states")
     logged = Grouped(states["conn"], states["dir"])
     for both in two_way_batches(m):
-        found = _found(both)
+        found, stamped = _found(m, both)
         count += sum(len(rows) for rows, _, _ in found)
         statistics_by_method = [_statistics(both, *samples) for samples in found]
-        stamped = _any(both, both.data_of, both.data["ts_val"] >= 0)
-        stamped &= _any(both, both.acks_of, both.acks["ts_ecr"] >= 0)
         acks = both.counted(both.acks_of)
         for at, connection in enumerate(both.connections):
             if not acks[at]:
@@ -61,9 +53,12 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     return Result("round_trips", {"connections": entries}, {"rtt_samples": table})
 
 
-def _found(both: TwoWay) -> tuple[tuple[Times, Times, Flags], ...]:
-    """Samples by each of `RTT_METHODS`."""
-    return _by_segment(both), _by_timestamp(both)
+def _found(m: Timeline, both: TwoWay) -> tuple[tuple[tuple[Times, Times, Flags], ...], Flags]:
+    """Samples by each of `RTT_METHODS`, and which connections use timestamps."""
+    echoed = stamp_echoes(m, both)
+    # Beyond Karn: the tracker took no sample from this ACK, for what it covers had been sent again.
+    again = both.acks["rtt_ns"][echoed.row] < 0
+    return (_by_segment(both), (echoed.row, echoed.rtt_ns, again)), echoed.stamped
 
 
 def _by_segment(both: TwoWay) -> tuple[Times, Times, Flags]:
@@ -73,22 +68,6 @@ def _by_segment(both: TwoWay) -> tuple[Times, Times, Flags]:
     """
     rows = np.flatnonzero(both.acks["rtt_ns"] >= 0)
     return rows, both.acks["rtt_ns"][rows], np.zeros(len(rows), dtype=np.bool_)
-
-
-def _by_timestamp(both: TwoWay) -> tuple[Times, Times, Flags]:
-    """ACKs that advance, from the first segment that carried the stamp that they echo (RTTM)."""
-    sent = np.flatnonzero(both.data["ts_val"] >= 0)
-    echoed = both.acks["ts_ecr"]
-    rows = np.flatnonzero(advancing(both.acks_of, both.acks["ack"]) & (echoed >= 0))
-    if not len(sent) or not len(rows):
-        return rows[:0], rows[:0], np.zeros(0, dtype=np.bool_)
-    values, first = np.unique(both.data_of[sent] * _STAMPS + both.data["ts_val"][sent], return_index=True)
-    wanted = both.acks_of[rows] * _STAMPS + echoed[rows]
-    at = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
-    rtt_ns = both.acks["t_ns"][rows] - both.data["t_ns"][sent[first[at]]]
-    good = (values[at] == wanted) & (rtt_ns > 0) & (rtt_ns <= _LATEST_NS)
-    # Beyond Karn: the tracker took no sample from this ACK, for what it covers had been sent again.
-    return rows[good], rtt_ns[good], both.acks["rtt_ns"][rows[good]] < 0
 
 
 def _table(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags, method: int) -> Table:
@@ -103,14 +82,10 @@ def _by_connection(m: Timeline) -> Table:
     tables = [
         _table(both, *samples, method)
         for both in two_way_batches(m)
-        for method, samples in enumerate(_found(both))
+        for method, samples in enumerate(_found(m, both)[0])
     ]
     table = Table.concat(RTT_SAMPLES, tables)
     return table.where(np.lexsort((table["way"], table["conn"])))
-
-
-def _any(both: TwoWay, of: Times, flags: Flags) -> Flags:
-    return both.counted(of[flags]) > 0
 
 
 def _statistics(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags) -> dict[int, dict[str, Any]]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, flows, valid_acks
+from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, flow_bounds, flows, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
+from multitracer.native.echoes import Echoes, echoes
 
 
 @frozen
@@ -60,6 +61,13 @@ def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
         data, acks = flows(m, some, at), valid_acks(m, some, at)
         line = GroupedSearch(len(some), data["seq"], data["seq"] + data["length"], acks["ack"])
         yield TwoWay(some, sources, data.rows, data.of, acks.rows, acks.of, line)
+
+
+def stamp_echoes(m: Timeline, both: TwoWay) -> Echoes:
+    """Round trips by timestamps: of ACKs that advance, rows of `TwoWay.acks`."""
+    sources = np.array(both.sources, dtype=np.int64)
+    data, acks = (flow_bounds(m, both.connections, sources, reverse) for reverse in (False, True))
+    return echoes(m.segments_by_flow, data, acks)
 
 
 def standing_for_sender(m: Timeline, connection: Connection) -> int | None:

@@ -7,6 +7,7 @@ mod capture;
 mod columns;
 mod dccp;
 mod diag;
+mod echoes;
 mod episodes;
 mod flight;
 mod follow;
@@ -34,6 +35,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     capture::register(m)?;
     dccp::register(m)?;
     diag::register(m)?;
+    echoes::register(m)?;
     flight::register(m)?;
     follow::register(m)?;
     framing::register(m)?;

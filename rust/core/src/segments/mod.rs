@@ -2,6 +2,7 @@
 //! bottleneck.
 
 pub mod bottleneck;
+pub mod echoes;
 pub mod flight;
 pub mod flows;
 pub mod grouped;

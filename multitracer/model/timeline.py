@@ -168,8 +168,8 @@ class FlowIndex:
         """
         at = self._place(conn, direction, source)
         if self._carrying is None:
-            data = np.flatnonzero(self.segments["length"] > 0)
-            self._carrying = np.diff(np.searchsorted(data, self._bounds)).tolist()
+            data = self.segments["length"] > 0
+            self._carrying = np.add.reduceat(data, self._bounds[:-1], dtype=np.int64).tolist()
         return 0 if at < 0 else self._carrying[at]
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:
@@ -219,6 +219,13 @@ class FlowIndex:
         there &= (np.asarray(source) >= 0) & (np.asarray(source) < self._sources)
         at[~there] = len(self._keys)
         return self._begins[at], self._ends[at]
+
+    def by_connection(self) -> Array:
+        """How many segments each connection has, up to the last that has any."""
+        conn = self._keys % self._connections - 1
+        known = conn >= 0
+        sizes = np.diff(self._bounds)[known]
+        return np.bincount(conn[known], sizes).astype(np.int64)
 
     def _place(self, conn: int, direction: int, source: int | None) -> int:
         """Which flow this is; -1: none that there is."""
@@ -378,6 +385,10 @@ class Timeline:
             For each row, its flow's place in `conn`.
         """
         return self._flow_index().flows(conn, direction, source)
+
+    def segments_by_connection(self) -> Array:
+        """How many segments each connection has, up to the last that has any."""
+        return self._flow_index().by_connection()
 
     def flow_bounds(self, conn: Array, direction: Array, source: int | Array) -> tuple[Array, Array]:
         """The rows of many flows in `segments_by_flow`.

@@ -37,7 +37,7 @@ def batches(m: Timeline, connections: Sequence[Connection] | None = None) -> Ite
     connections : sequence of Connection, optional
         All of the timeline by default.
     """
-    rows = m.once("segments_by_connection", lambda: _by_connection(m))
+    rows = m.once("segments_by_connection", m.segments_by_connection)
     some: list[Connection] = []
     held = 0
     for one in m.connections if connections is None else connections:
@@ -62,12 +62,6 @@ def place(m: Timeline, connection: Connection) -> int | None:
         return None
     places: dict[int, int] = m.once("places", lambda: {one.index: at for at, one in enumerate(m.connections)})
     return places.get(connection.index)
-
-
-def _by_connection(m: Timeline) -> Times:
-    """How many segments each connection has."""
-    conn = m.table("segments")["conn"]
-    return np.bincount(conn[conn >= 0])
 
 
 class FlowBatch:

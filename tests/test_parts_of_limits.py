@@ -318,7 +318,7 @@ def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
 
 
 def test_pairs_with_psh_within_a_write_are_the_pace_of_their_sender(tmp_path: Path) -> None:
-    """Writes of 14 segments, in pairs 5 ms apart and with PSH on each pair, as BBR sends them, and then a pause."""
+    """Writes of 14 segments, in pairs 5 ms apart with PSH on each, as BBR sends them, and pauses between."""
     said = Conversation(timestamps=True)
     said.handshake(0, RTT_MS)
     t_ms, seq, acks = RTT_MS + 1.0, 1, []

@@ -33,7 +33,7 @@ QUEUE_TIMES = 3.0
 """A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 JITTER_TIMES = 6.0
-"""From this many times the base RTT on, jitter of the path is but a small part of what is more of a shorter one."""
+"""From this many times the base RTT on, jitter of the path is but a small part of what is more."""
 
 
 NAGLE = "Nagle's algorithm"
@@ -468,7 +468,7 @@ class Flow:
 
     @property
     def own_ms(self) -> float:
-        """What the transmission of a packet takes of the median RTT, besides base RTT and queue; 0 if unknown."""
+        """What a packet's transmission takes of the median RTT, besides base RTT and queue; 0 if unknown."""
         if self.median_ms is None or self.base_rtt_ms is None or self.queue_ms is None or self.base_at_most:
             return 0.0
         return max(self.median_ms - self.base_rtt_ms - self.queue_ms[0], 0.0)

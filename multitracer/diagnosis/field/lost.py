@@ -179,7 +179,7 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
-    """``; at least 29 of 30 losses came when packets were delayed about as long as ever (16.3 ms ...): ...``."""
+    """``; 29 of 30 losses came when packets were delayed about as long as ever (16.3 ms ...): ...``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""
@@ -199,8 +199,8 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
     longest = from_ms(max(one["dropping_ms"] for one in found))
     # Jitter is in that, too.
     return (
-        f"; {came} when packets were delayed about as long as ever ({longest} beyond the least): a full queue "
-        "drops like that"
+        f"; {came} when packets were delayed about as long as ever ({longest} beyond the least): a full "
+        "queue drops like that"
     )
 
 

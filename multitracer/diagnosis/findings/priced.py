@@ -150,8 +150,8 @@ def from_captures(
             own_s = opening - last_s
             written = any(known.window_exactly == "at most " for known in path.flows)
             if written:
-                # What of slow start was the application's does not show, nor whether it paused as long without it; the
-                # handshake was not.
+                # What of slow start was the application's does not show, nor whether that paused as long
+                # without it; the handshake was not.
                 own_s = min(own_s, _handshake_s(path))
             own_s = min(max(own_s, late_s), took_s)
             rest_s = took_s - own_s

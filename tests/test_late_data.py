@@ -73,6 +73,8 @@ def test_until_the_first_data_of_either_end(tmp_path: Path, greets: bool) -> Non
         t_ms = 3_000.0 + RTT_MS * (number + 1)
         talk.data(t_ms, 1 + 1000 * number)
         talk.ack(t_ms + RTT_MS, 1001 + 1000 * number)
-    (one,) = mt.analyze(mt.read(talk.write(tmp_path / "a.pcap"))).to_dict()["connections"]
+    contract = mt.analyze(mt.read(talk.write(tmp_path / "a.pcap"))).to_dict()
+    (one,) = contract["connections"]
+    assert (contract["diagnosis"][0]["kind"] == "late_data") is greets
     assert one["limits"]["seconds_before_data"] == (pytest.approx(3.0, abs=0.002) if greets else 0.0)
     assert one["limits"]["seconds"] == pytest.approx(0.44 if greets else 3.44, abs=0.05)

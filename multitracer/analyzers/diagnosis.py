@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from multitracer.analyzers._needs import QUESTIONS
@@ -115,6 +116,10 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
+    # What no cost is known of has its place already: before all others, or behind them.
+    ahead = list(takewhile(lambda one: one.kind in _PLACED, rest))
+    placed = [one for one in rest[len(ahead) :] if one.kind in _PLACED]
+    rest = [one for one in rest if one.kind not in _PLACED]
     known = utilization if whole is not None else None
     rest, loss = priced.from_captures(m, rest, connections, chains or (), known)
     rest = [one for one in rest if one.text]
@@ -123,7 +128,11 @@ def _from_captures(
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
     whole_said = [whole] if whole is not None else []
     behind = [*rest[1:], *cut_short(m, connections), *others_own]
-    return [*ended, *whole_said, *rest[:1], *some, *behind], loss
+    return [*ended, *ahead, *whole_said, *rest[:1], *some, *behind, *placed], loss
+
+
+_PLACED = ("late_data", "too_large")
+"""Kinds that stand where `from_captures` puts them."""
 
 
 def _dearest_first(found: list[Finding]) -> list[Finding]:

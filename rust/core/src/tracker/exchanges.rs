@@ -193,7 +193,8 @@ impl Fields for Exchanges {
 mod tests {
     use super::*;
 
-    const FULL: (bool, fn(i64, i64, Option<i64>) -> bool) = (true, |_, _, _| true);
+    type Held = fn(i64, i64, Option<i64>) -> bool;
+    const FULL: (bool, Held) = (true, |_, _, _| true);
 
     /// Requests of so many segments, 5 apart, of which the last is held or not.
     fn requests(each: usize, held: impl Fn(usize) -> bool) -> [(u32, i64); 2] {

@@ -154,7 +154,7 @@ def test_lost_record_of_a_first_copy(grade: str, write: Write, monkeypatch: pyte
     path = write("lossy.pcap", whole[:first] + whole[first + 1 :])
     said = statements(path)["capture_loss"]
     assert "1 segment fills a sequence gap" in said
-    assert ("its place is a guess" in said) == (grade == "guess")
+    assert ("if it was taken on the path (--point mid)" in said) == (grade == "guess")
 
 
 def test_what_was_overtaken_on_its_way_to_the_capture_died_in_no_queue(write: Write) -> None:

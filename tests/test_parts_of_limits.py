@@ -295,6 +295,17 @@ def test_a_stall_behind_slow_start_takes_no_time_of_it() -> None:
     assert waits_s(link)["bandwidth"] == pytest.approx(17.0)
 
 
+@pytest.mark.parametrize(
+    ("queue_ms", "full", "window_s"), [(3.0, 0.16, 1.6), (9.0, 0.16, 0.79), (3.0, 0.6, 0.79)]
+)
+def test_bursts_of_a_small_window_fill_no_link(queue_ms: float, full: float, window_s: float) -> None:
+    """A link of 10 Mbit/s needs 1.2 of 2 s for what it carried: it is idle between the bursts of a window."""
+    facts = {"bandwidth": 0.18, "congestion_window": 0.8, "rate": 1e7, "evidence": ["constant_rate"]}
+    one = flow(entry(seconds=2.0, full=full, base=40.5, queue=(queue_ms, 2 * queue_ms), **facts))
+    assert isinstance(one, Flow)
+    assert waits_s(one)["congestion_window"] == pytest.approx(window_s, abs=0.02)
+
+
 def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
     """Requests of fourteen segments, in pairs 5 ms apart, as BBR sends them after the first."""
     said = Conversation(timestamps=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multitracer.diagnosis.field.carried import room_s
-from multitracer.diagnosis.field.facts import FILLED, IN_A_STANDSTILL, NAGLE, OPENING, Flow
+from multitracer.diagnosis.field.facts import FILLED, FULL, IN_A_STANDSTILL, NAGLE, OPENING, Flow
 from multitracer.model.idle import LAST_ACK_NAME
 from multitracer.model.packet_size import LEAST_HEADERS_BYTES
 
@@ -12,6 +12,9 @@ MOSTLY_STALLED = 0.5
 
 UNKNOWING = ("unknown", "loss_recovery", "congestion_window")
 """What a sender seems to wait for while no ACK says that the link goes on."""
+
+BURSTS = 0.125
+"""A shorter queue than this part of the base RTT is one of bursts, unless the link was full half the time."""
 
 WAITED_FOR = 2
 """A segment that waits for so many others met a queue; for fewer, these came with it, or it is jitter."""
@@ -83,7 +86,9 @@ def _queued(flow: Flow) -> bool:
     if flow.queue_ms is None:
         return False
     packet_bytes = flow.unique_bytes / max(flow.sent - flow.retransmissions, 1) + LEAST_HEADERS_BYTES
-    return flow.queue_ms[0] >= WAITED_FOR * 8e3 * packet_bytes / flow.rate_bps
+    # Bursts of a window smaller than the BDP wait for each other, too, while the link is idle in each RTT.
+    bursts_ms = 0.0 if (flow.full_share or 0.0) >= FULL else BURSTS * (flow.base_rtt_ms or 0.0)
+    return flow.queue_ms[0] >= max(WAITED_FOR * 8e3 * packet_bytes / flow.rate_bps, bursts_ms)
 
 
 def recovery_s(flow: Flow) -> float:

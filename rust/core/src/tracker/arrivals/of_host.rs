@@ -37,6 +37,17 @@ impl Numbered {
         self.packets * (together_ns.max(0) as f64 / span_ns as f64).min(1.0)
     }
 
+    /// Whether the numbers of all that were there with it lie where one counter would have been, which others took `taken` of.
+    fn lies_beside(&self, all: &[Numbered], taken: f64) -> bool {
+        let together = |other: &&Numbered| other.number != self.number && self.beside(other) > 0.0;
+        let near = |other: &Numbered| {
+            let ahead = (other.from - self.from).rem_euclid(1 << 16);
+            let most = self.steps.max(other.steps) + taken as i64 + 2 * OFF;
+            ahead <= most || (1 << 16) - ahead <= most
+        };
+        all.iter().filter(together).all(near)
+    }
+
     /// Whether all connections that began while this one was there began at numbers that it passed meanwhile.
     fn shares_its_counter(&self, all: &[Numbered]) -> bool {
         let most = self.steps + 2 * OFF;
@@ -66,7 +77,7 @@ pub(in crate::tracker) fn find_host_counters(connections: &mut ConnectionStore) 
         let others = all.iter().filter(|other| other.number != one.number);
         let taken: f64 = others.map(|other| other.beside(one)).sum();
         let alike = taken * ALIKE.0 - FEW..=taken * ALIKE.1 + FEW;
-        let by_many = taken >= FEW && alike.contains(&one.left_out);
+        let by_many = taken >= FEW && alike.contains(&one.left_out) && one.lies_beside(all, taken);
         one.left_out >= FEW && (by_many || one.shares_its_counter(all))
     };
     for all in hosts.values().filter(|all| all.len() > 1) {
@@ -113,6 +124,27 @@ mod tests {
         let mut all = vec![one(0, 65_500, steps)];
         all.extend(begins.iter().enumerate().map(|(at, &from)| one(1 + at, from, 20)));
         all[0].shares_its_counter(&all)
+    }
+
+    /// Two at a time, of which the second begins at a number: its packets are as many as the first left out.
+    #[test]
+    fn as_many_numbers_elsewhere_are_no_counter_of_the_host() {
+        let one = |number: usize, from: i64| Numbered {
+            number,
+            direction: 0,
+            first_ns: 0,
+            last_ns: 100,
+            packets: 46.0,
+            left_out: 46.0,
+            from,
+            steps: 92,
+        };
+        for (from, beside) in [(500, true), (560, true), (65_500, false), (30_000, false)] {
+            let all = [one(0, 500), one(1, from)];
+            assert_eq!(all[0].lies_beside(&all, 46.0), beside, "{from}");
+        }
+        let wraps = [one(0, 10), one(1, 65_500)];
+        assert!(wraps[0].lies_beside(&wraps, 46.0));
     }
 
     #[test]

@@ -83,10 +83,11 @@ impl Surroundings {
             sender.asking(segment, seq, (before_ns, now_ns), peer)
         };
         let stamps = segment.options.timestamps;
-        let gap_ns =
-            sender.books.as_ref().and_then(|books| books.gap_at(seq)).map(|gap| since_ns(Some(gap.t_ns)));
-        let soon = before_ns >= DISTANT_NS && gap_ns.is_some_and(|gap_ns| gap_ns < before_ns / 2);
         let in_time = sender.was_called_for(seq, until_ns);
+        let unheard = seq == sender.snd_una && before_ns >= DISTANT_NS && !in_time && {
+            let gap = sender.books.as_ref().and_then(|books| books.gap_at(seq));
+            gap.is_some_and(|gap| since_ns(Some(gap.t_ns)) < before_ns / 2)
+        };
         Surroundings {
             t_ns: segment.t_ns,
             seq,
@@ -95,7 +96,7 @@ impl Surroundings {
             overtaken: sender.is_behind_newest(segment),
             quiet_ns,
             called: now || asking.made || in_time,
-            unheard: soon && seq == sender.snd_una && !in_time,
+            unheard,
             asking,
             in_order: false,
             single: sender.wire_segments(segment.length) == 1,
@@ -341,10 +342,11 @@ impl Sender {
         let last = at.single && at.end + 1 >= sent_up_to;
         let timer = at.quiet_ns >= TIMER_NS;
         // The arrival of what was sent again later shows a loss, too (RFC 8985 section 6.2).
-        let soon = |t_ns: i64| at.t_ns.saturating_sub(t_ns) < at.round_trip_ns;
-        let rows = books.arrivals.backwards().take(BACK).map(|(_, row)| row);
-        let again =
-            rows.take_while(|row| soon(row.t_ns)).any(|row| row.verdict == ArrivalVerdict::Retransmission);
+        let again = || {
+            let rows = books.arrivals.backwards().take(BACK).map(|(_, row)| row);
+            rows.take_while(|row| at.t_ns.saturating_sub(row.t_ns) < at.round_trip_ns)
+                .any(|row| row.verdict == ArrivalVerdict::Retransmission)
+        };
         let cause = match recovery {
             // The probe comes before the timeout (Linux), which repeats it where nothing else is in flight.
             _ if timer
@@ -368,7 +370,7 @@ impl Sender {
             Some((_, false)) if at.asking.goes_back => Cause::SlowStart,
             Some((_, false)) => Cause::Fast,
             // What passed here together with it had waited on its way with it.
-            None if at.called && sack && at.unheard && !again && !last => Cause::Timeout,
+            None if at.called && sack && at.unheard && !last && !again() => Cause::Timeout,
             None if at.called => Cause::Fast,
             None if sack && last && at.quiet_ns >= at.round_trip_ns => Cause::TailLossProbe,
             None => Cause::Unknown,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import multitracer._core as _core
-from multitracer.native import sender
+from multitracer.native.flow_rows import bounds
 
 if TYPE_CHECKING:
     from multitracer.model.table import Array, Table
-
-    Bounds = tuple[Array, Array]
+    from multitracer.native.flow_rows import Bounds
 
 
 class Echoes(NamedTuple):
@@ -62,4 +61,4 @@ def echoes(segments: Table, data: Bounds, acks: Bounds) -> Echoes:
         segments["ts_ecr"],
         segments["checksum"],
     )
-    return Echoes(*_core.timestamp_echoes(columns, sender.bounds(data), sender.bounds(acks)))
+    return Echoes(*_core.timestamp_echoes(columns, bounds(data), bounds(acks)))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import multitracer._core as _core
 from multitracer.native import sender
+from multitracer.native.flow_rows import bounds
 
 if TYPE_CHECKING:
     from multitracer.model.table import Array, Table
-
-    Bounds = tuple[Array, Array]
+    from multitracer.native.flow_rows import Bounds
 
 
 class Burst(NamedTuple):
@@ -100,9 +100,7 @@ def flights(segments: Table, data: Bounds, acks: Bounds) -> Flights:
         segments["sack_high"],
         segments["sack_count"],
     )
-    columns, sums = _core.flights_in_short(
-        sender.columns(segments), said, sender.bounds(data), sender.bounds(acks)
-    )
+    columns, sums = _core.flights_in_short(sender.columns(segments), said, bounds(data), bounds(acks))
     of, rows, span_ns, flight_most, pipe_most = columns[:5]
     flight_over_time, pipe_over_time = sums
     limited_transmit, echoes, reductions, reductions_without_loss, asked, answered = columns[13:]

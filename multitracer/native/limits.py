@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import multitracer._core as _core
 from multitracer.native import sender
+from multitracer.native.flow_rows import bounds
 from multitracer.native.grouped import whole
 
 if TYPE_CHECKING:
     from multitracer.model.table import Array, Table
-
-    Bounds = tuple[Array, Array]
+    from multitracer.native.flow_rows import Bounds
 
 
 class Flows(NamedTuple):
@@ -115,4 +115,4 @@ def phases(segments: Table, flows: Flows) -> Phases:
 
 
 def _checked(flows: Flows) -> tuple[_core._Bounds, _core._Bounds, _core._Ints]:
-    return sender.bounds(flows.data), sender.bounds(flows.acks), whole(flows.until_ns)
+    return bounds(flows.data), bounds(flows.acks), whole(flows.until_ns)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import multitracer._core as _core
 from multitracer.model.lazy import np
+from multitracer.native.flow_rows import bounds
 from multitracer.native.grouped import whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from multitracer.model.table import Array, Table
-
-    Bounds = tuple[Array, Array]
+    from multitracer.native.flow_rows import Bounds
 
 
 class Passed(NamedTuple):
@@ -70,8 +70,7 @@ def passages(segments: Table, data: Bounds, acks: Bounds, full: Array, few: int)
         segments["ip_length"],
         segments["checksum"],
     )
-    sent, received = (whole(data[0]), whole(data[1])), (whole(acks[0]), whole(acks[1]))
-    return Passed(*_core.bottleneck_passages(columns, sent, received, whole(full), few))
+    return Passed(*_core.bottleneck_passages(columns, bounds(data), bounds(acks), whole(full), few))
 
 
 def part_sent_later(

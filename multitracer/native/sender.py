@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from multitracer.native.grouped import whole
-
 if TYPE_CHECKING:
     import multitracer._core as _core
-    from multitracer.model.table import Array, Table
+    from multitracer.model.table import Table
 
 
 def columns(segments: Table) -> _core._SenderColumns:
@@ -23,8 +21,3 @@ def columns(segments: Table) -> _core._SenderColumns:
         segments["window"],
         segments["checksum"],
     )
-
-
-def bounds(flows: tuple[Array, Array]) -> _core._Bounds:
-    """First rows of flows, and those behind their last."""
-    return whole(flows[0]), whole(flows[1])

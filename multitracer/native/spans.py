@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import multitracer._core as _core
-from multitracer.native.grouped import whole
+from multitracer.native.flow_rows import bounds
 
 if TYPE_CHECKING:
     from multitracer.model.table import Array, Table
-
-    Bounds = tuple[Array, Array]
+    from multitracer.native.flow_rows import Bounds
 
 
 def spans(segments: Table, data: Bounds, acks: Bounds) -> tuple[Array, Array, Array]:
@@ -37,5 +36,4 @@ def spans(segments: Table, data: Bounds, acks: Bounds) -> tuple[Array, Array, Ar
         Bounds of different lengths, or rows that there are not.
     """
     columns = (segments["t_ns"], segments["seq"], segments["ack"], segments["length"], segments["checksum"])
-    sent, received = (whole(data[0]), whole(data[1])), (whole(acks[0]), whole(acks[1]))
-    return _core.data_spans(columns, sent, received)
+    return _core.data_spans(columns, bounds(data), bounds(acks))

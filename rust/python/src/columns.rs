@@ -3,27 +3,28 @@
 use std::ops::Range;
 
 use multitracer_core::segments::sender::Segments;
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// A column of whole numbers.
 pub(crate) type Ints<'py> = PyReadonlyArray1<'py, i64>;
 
+/// A column of sizes and counts.
+pub(crate) type Small<'py> = PyReadonlyArray1<'py, i32>;
+
+/// A column of codes of a schema.
+pub(crate) type Codes<'py> = PyReadonlyArray1<'py, i8>;
+
+/// A column that Python gets.
+pub(crate) type Column<'py, T> = Bound<'py, PyArray1<T>>;
+
 /// First rows of flows, and those behind their last.
 pub(crate) type Bounds<'py> = (Ints<'py>, Ints<'py>);
 
 /// What is known of senders by: t_ns, record, seq, ack, length, duplicate, window, checksum.
-pub(crate) type SenderColumns<'py> = (
-    Ints<'py>,
-    Ints<'py>,
-    Ints<'py>,
-    Ints<'py>,
-    PyReadonlyArray1<'py, i32>,
-    PyReadonlyArray1<'py, i32>,
-    PyReadonlyArray1<'py, i32>,
-    PyReadonlyArray1<'py, i8>,
-);
+pub(crate) type SenderColumns<'py> =
+    (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Small<'py>, Small<'py>, Codes<'py>);
 
 /// The same, of equal lengths.
 pub(crate) fn sender_segments<'a>(columns: &'a SenderColumns<'_>) -> PyResult<Segments<'a>> {
@@ -58,8 +59,19 @@ pub(crate) fn same_length(lengths: &[usize]) -> PyResult<()> {
     Err(PyValueError::new_err("columns of different lengths"))
 }
 
+/// The rows of the data of each connection, and those of the ACKs for it, of a table of so many rows.
+pub(crate) fn flows(
+    data: &Bounds<'_>,
+    acks: &Bounds<'_>,
+    rows: usize,
+) -> PyResult<Vec<(Range<usize>, Range<usize>)>> {
+    let (data, acks) = (ranges(data, rows)?, ranges(acks, rows)?);
+    same_length(&[data.len(), acks.len()])?;
+    Ok(data.into_iter().zip(acks).collect())
+}
+
 /// Ranges of the rows of a table, by the first row of each and the one behind its last.
-pub(crate) fn ranges(begin: &Ints<'_>, end: &Ints<'_>, rows: usize) -> PyResult<Vec<Range<usize>>> {
+fn ranges((begin, end): &Bounds<'_>, rows: usize) -> PyResult<Vec<Range<usize>>> {
     let (begin, end) = (begin.as_slice()?, end.as_slice()?);
     same_length(&[begin.len(), end.len()])?;
     let pairs = begin.iter().zip(end);

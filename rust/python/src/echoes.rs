@@ -1,13 +1,12 @@
 //! Round trips by timestamps.
 
 use multitracer_core::segments::echoes::{Segments, echoes};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
-use crate::columns::{Bounds, Ints, ranges, same_length};
+use crate::columns::{Bounds, Codes, Column, Ints, flows, same_length};
 
-type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, PyReadonlyArray1<'py, i8>);
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
+type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Codes<'py>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(timestamp_echoes, m)?)?;
@@ -38,13 +37,12 @@ fn timestamp_echoes<'py>(
         segments.ts_ecr.len(),
         segments.checksum.len(),
     ])?;
-    let (data, acks) = (ranges(&data.0, &data.1, rows)?, ranges(&acks.0, &acks.1, rows)?);
-    same_length(&[data.len(), acks.len()])?;
+    let flows = flows(&data, &acks, rows)?;
     let (mut rows, mut rtts_ns, mut stamped) = (Vec::new(), Vec::new(), Vec::new());
     py.detach(|| {
         let mut before = 0;
-        for (data, acks) in data.into_iter().zip(&acks) {
-            let found = echoes(&segments, data, acks);
+        for (data, acks) in flows {
+            let found = echoes(&segments, data, &acks);
             rows.extend(found.samples.iter().map(|one| (before + one.0) as i64));
             rtts_ns.extend(found.samples.iter().map(|one| one.1));
             stamped.push(found.stamped);

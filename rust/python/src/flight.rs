@@ -1,14 +1,12 @@
 //! What senders had in the network, in short.
 
 use multitracer_core::segments::flight::{Flight, Said, flights};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::columns::{Bounds, Ints, SenderColumns, ranges, same_length, sender_segments};
+use crate::columns::{Bounds, Codes, Column, Ints, SenderColumns, flows, same_length, sender_segments};
 
 type Flags<'py> = PyReadonlyArray1<'py, u16>;
-type Codes<'py> = PyReadonlyArray1<'py, i8>;
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(flights_in_short, m)?)?;
@@ -43,9 +41,7 @@ fn flights_in_short<'py>(
         said.sack_high.len(),
         said.sack_count.len(),
     ])?;
-    let (data, acks) = (ranges(&data.0, &data.1, rows)?, ranges(&acks.0, &acks.1, rows)?);
-    same_length(&[data.len(), acks.len()])?;
-    let connections: Vec<_> = data.into_iter().zip(acks).collect();
+    let connections = flows(&data, &acks, rows)?;
     let found = py.detach(|| flights(&segments, &said, &connections));
     let found: Vec<(i64, Flight)> =
         (0..).zip(found).filter_map(|(at, flight)| flight.map(|flight| (at, flight))).collect();

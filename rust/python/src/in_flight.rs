@@ -1,18 +1,15 @@
 //! What senders had in the network.
 
 use multitracer_core::segments::in_flight::{Received, Recoveries, Sent, Step, walk};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::columns::{Ints, same_length};
+use crate::columns::{Codes, Column, Ints, Small, same_length};
 
-type Small<'py> = PyReadonlyArray1<'py, i32>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
 type Data<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Small<'py>, Flags<'py>, Ints<'py>);
-type Acks<'py> =
-    (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, PyReadonlyArray1<'py, i8>, Flags<'py>);
+type Acks<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Codes<'py>, Flags<'py>);
 type Held<'py> = (Ints<'py>, Ints<'py>, Ints<'py>);
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(in_flight_steps, m)?)?;

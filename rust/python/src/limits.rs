@@ -1,12 +1,11 @@
 //! What held senders back.
 
 use multitracer_core::segments::limits::{Connection, Held, Phase, limits, longest};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
-use crate::columns::{Bounds, Ints, SenderColumns, ranges, same_length, sender_segments};
+use crate::columns::{Bounds, Column, Ints, SenderColumns, flows, same_length, sender_segments};
 
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
 /// Connection, begin, end, limit, bytes outstanding, room, record.
 type Phases<'py> = (
     Column<'py, i64>,
@@ -75,13 +74,14 @@ fn each(
     each: impl FnMut(Option<Held<'_>>) + Send,
 ) -> PyResult<()> {
     let segments = sender_segments(columns)?;
-    let rows = segments.t_ns.len();
-    let (data, acks) = (ranges(&data.0, &data.1, rows)?, ranges(&acks.0, &acks.1, rows)?);
+    let flows = flows(data, acks, segments.t_ns.len())?;
     let until_ns = until_ns.as_slice()?;
-    same_length(&[data.len(), acks.len(), until_ns.len()])?;
-    let flows = data.into_iter().zip(acks).zip(until_ns);
-    let connections: Vec<Connection> =
-        flows.map(|((data, acks), &until_ns)| Connection { data, acks, until_ns }).collect();
+    same_length(&[flows.len(), until_ns.len()])?;
+    let connections: Vec<Connection> = flows
+        .into_iter()
+        .zip(until_ns)
+        .map(|((data, acks), &until_ns)| Connection { data, acks, until_ns })
+        .collect();
     py.detach(|| limits(&segments, &connections, each));
     Ok(())
 }

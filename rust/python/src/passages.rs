@@ -2,15 +2,12 @@
 
 use multitracer_core::segments::passages::{Connection, Passages, Passing, Segments};
 use multitracer_core::segments::sent_later;
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::columns::{Bounds, Ints, ranges, same_length};
+use crate::columns::{Bounds, Codes, Column, Ints, Small, flows, same_length};
 
-type Small<'py> = PyReadonlyArray1<'py, i32>;
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
-type Columns<'py> =
-    (Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Small<'py>, Small<'py>, PyReadonlyArray1<'py, i8>);
+type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Small<'py>, Small<'py>, Codes<'py>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bottleneck_passages, m)?)?;
@@ -48,13 +45,15 @@ fn bottleneck_passages<'py>(
         segments.ip_length.len(),
         segments.checksum.len(),
     ])?;
-    let (data, acks) = (ranges(&data.0, &data.1, rows)?, ranges(&acks.0, &acks.1, rows)?);
+    let flows = flows(&data, &acks, rows)?;
     let full = full.as_slice()?;
-    same_length(&[data.len(), acks.len(), full.len()])?;
-    let flows = data.into_iter().zip(acks).zip(full);
+    same_length(&[flows.len(), full.len()])?;
     // A full segment has a byte.
-    let connections: Vec<Connection> =
-        flows.map(|((data, acks), &full)| Connection { data, acks, full: full.max(1) }).collect();
+    let connections: Vec<Connection> = flows
+        .into_iter()
+        .zip(full)
+        .map(|((data, acks), &full)| Connection { data, acks, full: full.max(1) })
+        .collect();
     let passing = Passing::of(segments, connections, few);
     let whole = || PyArray1::zeros(py, passing.packets(), false);
     let (in_ns, out_ns, size, again) =

@@ -1,13 +1,12 @@
 //! From the first data segment of a connection to the ACK of its last byte.
 
 use multitracer_core::segments::spans::{Segments, span};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
-use crate::columns::{Bounds, Ints, ranges, same_length};
+use crate::columns::{Bounds, Codes, Column, Ints, Small, flows, same_length};
 
-type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, PyReadonlyArray1<'py, i32>, PyReadonlyArray1<'py, i8>);
-type Column<'py, T> = Bound<'py, PyArray1<T>>;
+type Columns<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Small<'py>, Codes<'py>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data_spans, m)?)?;
@@ -38,10 +37,9 @@ fn data_spans<'py>(
         segments.length.len(),
         segments.checksum.len(),
     ])?;
-    let (data, acks) = (ranges(&data.0, &data.1, rows)?, ranges(&acks.0, &acks.1, rows)?);
-    same_length(&[data.len(), acks.len()])?;
+    let flows = flows(&data, &acks, rows)?;
     let found: Vec<Option<(i64, i64)>> =
-        py.detach(|| data.into_iter().zip(&acks).map(|(data, acks)| span(&segments, data, acks)).collect());
+        py.detach(|| flows.into_iter().map(|(data, acks)| span(&segments, data, &acks)).collect());
     let column = |value: fn((i64, i64)) -> i64| {
         found.iter().map(|one| one.map_or(0, value)).collect::<Vec<_>>().into_pyarray(py)
     };

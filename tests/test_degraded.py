@@ -5,6 +5,7 @@ Each capture is made from a sample's by dropping, moving or reordering packets w
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -272,3 +273,31 @@ def test_people_are_told_too(run: Run) -> None:
     assert "from the receiver's capture (its place is likely, not certain): retransmissions of lost" in text
     whole = run("analyze", SAMPLES / "link-resets-sack")
     assert "Limits of these captures" not in whole.stdout
+
+
+def test_what_a_capture_lost_of_data_and_acks_was_lost_by_nobody_else(write: Write) -> None:
+    """One packet in twenty of a capture at the receiver is missing: its numbers, too, and ACKs as often.
+
+    Those that were lost before the capture remain, and the rate is that of all that was acknowledged.
+    """
+    whole = packets("bbr", "rcv")
+    before = connection(SAMPLES / "bbr" / "rcv.pcap")
+    missing = random.Random(3)
+    lossy = [one for index, one in enumerate(whole) if index < 4 or missing.random() > 0.05]
+    found = connection(write("lossy.pcap", lossy))
+    assert found["bytes"]["unique"] < 0.97 * before["bytes"]["unique"]
+    assert found["losses"]["upstream"] == pytest.approx(before["losses"]["upstream"], abs=4)
+    assert before["losses"]["acks"] == 0
+    assert found["losses"]["acks"] is None
+    assert found["goodput_bps"] == pytest.approx(before["goodput_bps"], rel=0.001)
+
+
+def test_a_capture_at_the_sender_that_lost_packets_shows_no_loss_before_it(write: Write) -> None:
+    """Numbers that were left out stand for data that was acknowledged; none was lost, nor sent again."""
+    whole = packets("flow-control", "snd")
+    missing = random.Random(3)
+    lossy = write("lossy.pcap", [one for i, one in enumerate(whole) if i < 4 or missing.random() > 0.05])
+    found = connection(lossy)
+    assert "capture_loss" in statements(lossy)
+    assert (found["losses"]["upstream"], found["losses"]["possible"], found["losses"]["acks"]) == (0, 0, None)
+    assert found["retransmissions"]["total"] == 0

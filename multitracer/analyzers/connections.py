@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from multitracer.analyzers._loss_causes import loss_causes
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
-from multitracer.layers.vantage import data_ns, far_end, reference_ns, vantage
+from multitracer.layers.vantage import acknowledged_bytes, data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
 from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES
@@ -132,8 +132,8 @@ def _describe(
         "rtt_ms": rtt,
         "data_s": None if (span_ns := data_ns(data)) is None else round(span_ns / 1e9, 6),
         # What is acknowledged passed, captured or not.
-        "throughput_bps": _rate_bps(data, max(data["data_bytes"], data["acked_bytes"])),
-        "goodput_bps": _rate_bps(data, data["acked_bytes"]),
+        "throughput_bps": _rate_bps(data, max(data["data_bytes"], acknowledged_bytes(data))),
+        "goodput_bps": _rate_bps(data, acknowledged_bytes(data)),
         "duplicate_acks": data["duplicate_acks"],
         # Where all arrives, all of them show; elsewhere those that an answer gives away.
         "needless_retransmissions": max(data["needless"], connection.summaries[far][direction]["needless"]),

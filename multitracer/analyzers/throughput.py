@@ -11,7 +11,7 @@ from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.link.path import link_path
 from multitracer.layers.tcp.flow_batch import Flags, batches, damaged, flows, payload, valid_acks
 from multitracer.layers.tcp.transit import near_sender, spans_of
-from multitracer.layers.vantage import data_ns, reference_ns, vantage
+from multitracer.layers.vantage import acknowledged_bytes, data_ns, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.arrays.regression import LEAST_POINTS, FittedLine, fit
 from multitracer.model.schema import DIRECTIONS
@@ -95,7 +95,7 @@ def _elsewhere(m: Timeline, connection: Connection) -> dict[str, Any]:
     if span_ns is None:
         return {}
     start_ns = reference_ns(m, source, data["first_data_ns"])
-    return _rates(m, start_ns, start_ns + span_ns, data["data_bytes"], data["acked_bytes"])
+    return _rates(m, start_ns, start_ns + span_ns, data["data_bytes"], acknowledged_bytes(data))
 
 
 def _of_sender(put_bytes: int, connection: Connection, source: int | None) -> int:

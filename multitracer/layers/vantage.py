@@ -81,3 +81,14 @@ def data_ns(direction: Mapping[str, Any]) -> int | None:
     """
     first, last = direction["first_data_ns"], direction["last_advance_ns"]
     return None if first is None or last is None or last <= first else int(last) - int(first)
+
+
+def acknowledged_bytes(direction: Mapping[str, Any]) -> int:
+    """Payload that the receiver acknowledged, each byte once: what the capture lost of it passed, too.
+
+    Parameters
+    ----------
+    direction : mapping
+        Of a connection's summary: the direction of the data.
+    """
+    return int(direction["acked_bytes"]) + int(direction.get("unseen_acked_bytes", 0))

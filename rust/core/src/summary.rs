@@ -84,7 +84,10 @@ pub fn retransmissions(counts: &[u64; CAUSES]) -> u64 {
 pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     let sender = connection.senders_at(direction);
     let counts = sender.arrival_counts();
-    let upstream = counts.upstream + sender.shown_lost();
+    let mut upstream = counts.upstream + sender.shown_lost();
+    if sender.may_miss(upstream, retransmissions(&sender.retransmission_counts())) {
+        upstream = 0;
+    }
     let [unseen, runs] = sender.unseen().unwrap_or_default();
     if counts.downstream == 0 && unseen <= upstream {
         return [upstream, 0];

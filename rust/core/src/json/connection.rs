@@ -136,9 +136,10 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     }
     out.push_str(",\n      \"throughput_bps\": ");
     // What is acknowledged passed, captured or not.
-    push_rate(out, data, sent.data_bytes.max(data.acked_bytes().unsigned_abs()) as f64);
+    let acked_bytes = data.acked_bytes() + data.unseen_bytes();
+    push_rate(out, data, sent.data_bytes.max(acked_bytes.unsigned_abs()) as f64);
     out.push_str(",\n      \"goodput_bps\": ");
-    push_rate(out, data, data.acked_bytes() as f64);
+    push_rate(out, data, acked_bytes as f64);
     for (key, count) in [
         (",\n      \"duplicate_acks\": ", sent.duplicate_acks),
         (",\n      \"needless_retransmissions\": ", needless(connection, direction)),

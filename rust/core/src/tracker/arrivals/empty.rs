@@ -26,6 +26,9 @@ const ACKED: u64 = 8;
 /// Full segments that an ACK stands for, unless a receiver merges what arrives.
 const EACH: f64 = 2.0;
 
+/// A capture that lost data has to lack other packets so much more often, before any of them was lost on its way.
+const AS_OFTEN: f64 = 2.0;
+
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
 
@@ -61,7 +64,25 @@ impl Sender {
     /// Linux do, whose packets start with a TTL of 64: other stacks number all packets of the host, or none.
     pub fn unseen(&self) -> Option<[u64; 2]> {
         let books = self.books.as_ref().filter(|_| self.numbers_alone())?;
-        Some(books.unseen()).filter(|[unseen, runs]| *unseen <= runs.saturating_mul(LONG))
+        Some(books.unseen())
+            .filter(|[unseen, runs]| *unseen <= runs.saturating_mul(LONG))
+            .map(|each| each.map(|number| number.saturating_sub(self.not_captured())))
+    }
+
+    /// Whether the capture, which lost data of this side that was acknowledged, lacks so many of other packets as well.
+    pub(crate) fn may_miss(&self, missing: u64, of: u64) -> bool {
+        let (kept, dropped) = (self.totals.data_segments, self.not_captured());
+        let expected = dropped as f64 / (kept + dropped).max(1) as f64 * of as f64;
+        dropped > 0 && missing as f64 <= AS_OFTEN * expected
+    }
+
+    /// Segments that were acknowledged and never seen: the capture lost them, and nobody else.
+    pub(super) fn not_captured(&self) -> u64 {
+        let bytes = self.unseen_bytes().unsigned_abs();
+        // Those were as long as the others, and a long one takes several numbers.
+        let usual = self.unique_bytes().unsigned_abs() / self.totals.data_segments.max(1);
+        let usual = usual.min(self.ids.payload(self.timestamps).unsigned_abs()).max(1);
+        if bytes == 0 { 0 } else { bytes.div_ceil(usual) }
     }
 
     /// Segments that the sender's own queue refused, at least, by the identifications left out; 0 where they show none.
@@ -182,6 +203,10 @@ impl Sender {
         let Some(left) = self.books.as_ref().map(|books| books.left_out) else { return Some(0) };
         if left.packets == 0 {
             return Some(0);
+        }
+        let acks = self.totals.segments + left.packets.unsigned_abs();
+        if peer.may_miss(left.packets.unsigned_abs(), acks) {
+            return None;
         }
         // Duplicate ACKs and window updates acknowledge nothing, lost or not.
         let idle = peer.totals.duplicate_acks.saturating_add(peer.totals.window_updates);

@@ -118,6 +118,12 @@ impl Sender {
     /// both send data, it may also have been an ACK that was lost.
     pub fn unsettled(&self) -> u64 {
         let books = self.books.as_ref().filter(|_| self.numbers_alone() && self.numbers_tell_of_packets());
-        books.map_or(0, |books| books.unsettled.segments)
+        let Some(books) = books else { return 0 };
+        let segments = books.unsettled.segments;
+        match self.not_captured() {
+            0 => segments,
+            // What the capture lost took numbers, and nobody sent it again.
+            dropped => segments.min(books.unseen()[0].saturating_sub(dropped)),
+        }
     }
 }

@@ -85,7 +85,8 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     let sender = connection.senders_at(direction);
     let counts = sender.arrival_counts();
     let mut upstream = counts.upstream + sender.shown_lost();
-    if sender.may_miss(upstream, retransmissions(&sender.retransmission_counts())) {
+    let dropped = sender.may_miss(retransmissions(&sender.retransmission_counts()));
+    if upstream <= dropped {
         upstream = 0;
     }
     let [unseen, runs] = sender.unseen().unwrap_or_default();
@@ -94,7 +95,10 @@ pub fn losses(connection: &Connection, direction: usize) -> [u64; 2] {
     }
     let seen = Observation::of(connection, direction);
     let known = |point: Point| seen.point == Some(point) && seen.grade >= Grade::Likely;
-    let proven = if known(Point::Sender) {
+    // Retransmissions that the capture lost took numbers, too.
+    let proven = if unseen <= dropped {
+        0
+    } else if known(Point::Sender) {
         runs
     } else if unseen <= LOST_AGAIN * upstream {
         unseen

@@ -26,8 +26,10 @@ const ACKED: u64 = 8;
 /// Full segments that an ACK stands for, unless a receiver merges what arrives.
 const EACH: f64 = 2.0;
 
-/// A capture that lost data has to lack other packets so much more often, before any of them was lost on its way.
+/// A capture that lost data has to lack other packets so much more often, and by so many standard deviations, before any of
+/// them was lost on its way.
 const AS_OFTEN: f64 = 2.0;
+const DEVIATIONS: f64 = 3.0;
 
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
@@ -69,11 +71,19 @@ impl Sender {
             .map(|each| each.map(|number| number.saturating_sub(self.not_captured())))
     }
 
-    /// Whether the capture, which lost data of this side that was acknowledged, lacks so many of other packets as well.
-    pub(crate) fn may_miss(&self, missing: u64, of: u64) -> bool {
-        let (kept, dropped) = (self.totals.data_segments, self.not_captured());
-        let expected = dropped as f64 / (kept + dropped).max(1) as f64 * of as f64;
-        dropped > 0 && missing as f64 <= AS_OFTEN * expected
+    /// Of so many other packets, how many the capture may lack at most, which lost data of this side that was acknowledged;
+    /// 0 if it lost none.
+    ///
+    /// How often shows in segments that passed once: of others a copy is left.
+    pub(crate) fn may_miss(&self, of: u64) -> u64 {
+        let dropped = self.not_captured();
+        if dropped == 0 {
+            return 0;
+        }
+        let again: u64 = self.retransmission_counts().iter().skip(1).sum();
+        let once = self.totals.data_segments.saturating_sub(2 * again).max(1);
+        let expected = dropped as f64 / (once + dropped) as f64 * of as f64;
+        (AS_OFTEN * expected + DEVIATIONS * expected.sqrt()) as u64
     }
 
     /// Segments that were acknowledged and never seen: the capture lost them, and nobody else.
@@ -204,8 +214,9 @@ impl Sender {
         if left.packets == 0 {
             return Some(0);
         }
-        let acks = self.totals.segments + left.packets.unsigned_abs();
-        if peer.may_miss(left.packets.unsigned_abs(), acks) {
+        let lost = left.packets.unsigned_abs();
+        let dropped = peer.may_miss(self.totals.segments + lost);
+        if dropped > 0 && lost <= dropped {
             return None;
         }
         // Duplicate ACKs and window updates acknowledge nothing, lost or not.
@@ -215,6 +226,6 @@ impl Sender {
         // ACKs are lost while they are many, so that each stands for few bytes: for two full segments then (RFC 5681 section 4.2).
         let usual_bytes = usual_bytes.min(EACH * full_segment(peer) as f64);
         let told = left.acked_bytes as f64 >= 0.75 * usual_bytes * left.numbers as f64;
-        (left.numbers < ENOUGH || told).then_some(left.packets as u64)
+        (left.numbers < ENOUGH || told).then_some(lost - dropped)
     }
 }

@@ -30,6 +30,8 @@ const EACH: f64 = 2.0;
 /// them was lost on its way.
 const AS_OFTEN: f64 = 2.0;
 const DEVIATIONS: f64 = 3.0;
+/// One of so many segments passed once, at least.
+const LEAST_ONCE: u64 = 8;
 
 /// Where Linux starts (`net.ipv4.ip_default_ttl`).
 const LINUX_TTL: u8 = 64;
@@ -80,8 +82,9 @@ impl Sender {
         if dropped == 0 {
             return 0;
         }
-        let again: u64 = self.retransmission_counts().iter().skip(1).sum();
-        let once = self.totals.data_segments.saturating_sub(2 * again).max(1);
+        let once = self.unique_bytes().unsigned_abs().saturating_sub(self.totals.duplicate_bytes)
+            / self.usual_bytes();
+        let once = once.max(self.totals.data_segments / LEAST_ONCE).max(1);
         let expected = dropped as f64 / (once + dropped) as f64 * of as f64;
         (AS_OFTEN * expected + DEVIATIONS * expected.sqrt()) as u64
     }
@@ -89,10 +92,13 @@ impl Sender {
     /// Segments that were acknowledged and never seen: the capture lost them, and nobody else.
     pub(super) fn not_captured(&self) -> u64 {
         let bytes = self.unseen_bytes().unsigned_abs();
-        // Those were as long as the others, and a long one takes several numbers.
-        let usual = self.unique_bytes().unsigned_abs() / self.totals.data_segments.max(1);
-        let usual = usual.min(self.ids.payload(self.timestamps).unsigned_abs()).max(1);
-        if bytes == 0 { 0 } else { bytes.div_ceil(usual) }
+        if bytes == 0 { 0 } else { bytes.div_ceil(self.usual_bytes()) }
+    }
+
+    /// Payload of its packets on average; a long segment of the sender's host is several.
+    fn usual_bytes(&self) -> u64 {
+        let each = self.totals.data_bytes / self.totals.data_segments.max(1);
+        each.min(self.ids.payload(self.timestamps).unsigned_abs()).max(1)
     }
 
     /// Segments that the sender's own queue refused, at least, by the identifications left out; 0 where they show none.

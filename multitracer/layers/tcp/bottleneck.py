@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.layers.tcp import flow_batch
-from multitracer.layers.tcp.flow_batch import FlowBatch, Times, flow_bounds, flows, payload
+from multitracer.layers.tcp.flow_batch import FlowBatch, Times, both_bounds, flows, payload
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.segment_size import segment_bytes
 from multitracer.layers.tcp.transit import data_spans
@@ -119,7 +119,7 @@ def _passage(m: Timeline) -> Passage | None:
             for name in ("in_ns", "out_ns", "size", "again")
         )
         return Passage(in_ns, out_ns, size, again, "arrivals")
-    data, acks = (flow_bounds(m, m.connections, m.snd, reverse) for reverse in (False, True))
+    data, acks = both_bounds(m, m.connections, m.snd)
     full = segment_bytes(m.connections, m.snd)
     found = native_passages.passages(m.segments_by_flow, data, acks, full, _FEW)
     return Passage(*found, "ACKs") if len(found.in_ns) else None

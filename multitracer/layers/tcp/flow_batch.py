@@ -202,6 +202,25 @@ def flow_bounds(
     return m.flow_bounds(*_ways(connections, reverse), -1 if source is None else source)
 
 
+def both_bounds(
+    m: Timeline, connections: Sequence[Connection], source: int | Times | None
+) -> tuple[tuple[Times, Times], tuple[Times, Times]]:
+    """`flow_bounds` of the data of each connection, and of the ACKs for it.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    source : int, array of int64, or None
+        As for `flow_bounds`.
+
+    Returns
+    -------
+    data, acks : two arrays of int64
+    """
+    return flow_bounds(m, connections, source), flow_bounds(m, connections, source, reverse=True)
+
+
 def _ways(connections: Sequence[Connection], reverse: bool) -> tuple[Times, Times]:
     """Index and direction of each connection."""
     conn = np.array([one.index for one in connections], dtype=np.int64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.layers.tcp.flow_batch import batches, flow_bounds
+from multitracer.layers.tcp.flow_batch import batches, both_bounds
 from multitracer.layers.tcp.senderstate import SenderStates, sender_states
 from multitracer.model.schema import ACK_KINDS, CAUSES
 from multitracer.model.schema.sender import IN_FLIGHT
@@ -31,7 +31,7 @@ def flights(m: Timeline) -> Flights | None:
     """What the sender of each connection had in the network, in short; None without its capture."""
     if m.snd is None:
         return None
-    data, acks = (flow_bounds(m, m.connections, m.snd, reverse) for reverse in (False, True))
+    data, acks = both_bounds(m, m.connections, m.snd)
     found = flight.flights(m.segments_by_flow, data, acks)
     for name, sums in (("flight", found.flight_over_time), ("pipe", found.pipe_over_time)):
         # Whole numbers: exact in whatever order, as long as a float has room for all their digits.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.layers.tcp.flow_batch import flow_bounds
+from multitracer.layers.tcp.flow_batch import both_bounds
 from multitracer.layers.tcp.transit import spans_of
 from multitracer.model.schema.results import LIMIT_PHASES
 from multitracer.model.table import Table
@@ -43,6 +43,6 @@ def _flows(m: Timeline) -> Flows | None:
     """Data and ACKs of all connections at their sender."""
     if m.snd is None:
         return None
-    data, acks = (flow_bounds(m, m.connections, m.snd, reverse) for reverse in (False, True))
+    data, acks = both_bounds(m, m.connections, m.snd)
     spans, _ = spans_of(m, m.connections)
     return Flows(data, acks, spans[:, 1])

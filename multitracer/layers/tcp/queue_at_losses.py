@@ -190,9 +190,8 @@ def compared(
     if since_ns is not None:
         first = _queue(delays, np.searchsorted(delays.t_ns, since_ns), since_ns, near_ns)
         apart = lost_ns - since_ns > near_ns
-        alike = np.digitize(first, [_EMPTY * longest, _FULL * longest]) == np.digitize(
-            beside, [_EMPTY * longest, _FULL * longest]
-        )
+        marks = [_EMPTY * longest, _FULL * longest]
+        alike = np.digitize(first, marks) == np.digitize(beside, marks)
         beside = np.where(apart & ~alike, np.nan, beside)
     beside = beside[~np.isnan(beside)]
     of = len(beside)

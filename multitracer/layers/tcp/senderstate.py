@@ -10,7 +10,6 @@ import numpy as np
 from multitracer.layers.tcp.flow_batch import (
     Flags,
     FlowBatch,
-    GroupedSearch,
     Times,
     highest,
     one_batch,
@@ -134,8 +133,6 @@ class SenderStates:
     recoveries : Intervals
     recovery_of : array
         Of which connection each recovery is.
-    times : GroupedSearch
-        Times of data and ACKs.
     """
 
     connections: list[Connection]
@@ -147,20 +144,6 @@ class SenderStates:
     edges: Times
     recoveries: Intervals
     recovery_of: Times
-    times: GroupedSearch
-
-    def last_ack(self, of: Times, t_ns: Times) -> tuple[Times, Flags]:
-        """The row of the last ACK up to a time, and whether there is one."""
-        row = self.times.search((self.acks.of, self.acks["t_ns"]), (of, t_ns), right=True) - 1
-        return row, np.asarray(row >= self.acks.bounds[of], dtype=np.bool_)
-
-    def recovering(self, of: Times, t_ns: Times) -> Flags:
-        """Whether loss recovery is under way at times."""
-        if not len(self.recoveries):
-            return np.zeros(len(of), dtype=np.bool_)
-        begin, end = self.recoveries[:, 0], self.recoveries[:, 1]
-        row = self.times.search((self.recovery_of, begin), (of, t_ns), right=True) - 1
-        return np.asarray((row >= 0) & (self.recovery_of[row] == of) & (t_ns < end[row]), dtype=np.bool_)
 
     @cached_property
     def _repeats(self) -> Flags:
@@ -234,7 +217,6 @@ def _states(m: Timeline, connections: Sequence[Connection], *, answered: bool) -
         edges=highest(acks.of, offered),
         recoveries=recoveries,
         recovery_of=recovery_of,
-        times=GroupedSearch(data.count, data["t_ns"], acks["t_ns"]),
     )
 
 

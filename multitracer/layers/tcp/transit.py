@@ -145,7 +145,7 @@ def spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals,
 
 def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals, Flags]:
     source = near_sender(m)
-    data, acks = (flow_batch.flow_bounds(m, connections, source, reverse) for reverse in (False, True))
+    data, acks = flow_batch.both_bounds(m, connections, source)
     begin_ns, end_ns, carrying = spans(m.segments_by_flow, data, acks)
     return np.column_stack([begin_ns, end_ns]), carrying
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, flow_bounds, flows, valid_acks
+from multitracer.layers.tcp.flow_batch import GroupedSearch, Times, batches, both_bounds, flows, valid_acks
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array, Table
@@ -66,7 +66,7 @@ def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
 def stamp_echoes(m: Timeline, both: TwoWay) -> Echoes:
     """Round trips by timestamps: of ACKs that advance, rows of `TwoWay.acks`."""
     sources = np.array(both.sources, dtype=np.int64)
-    data, acks = (flow_bounds(m, both.connections, sources, reverse) for reverse in (False, True))
+    data, acks = both_bounds(m, both.connections, sources)
     return echoes(m.segments_by_flow, data, acks)
 
 

@@ -3,12 +3,10 @@
 use std::ops::Range;
 
 use super::in_flight::{Level, Received, Recoveries, Sent, Walker};
-use super::sender::{Before, Segments, Sender};
+use super::sender::{ACK_CLOCK_NS, Before, Segments, Sender};
 use crate::segment::flags;
 use crate::tracker::{AckKind, Cause};
 
-/// A segment that an ACK releases leaves within this.
-const ACK_CLOCK_NS: i64 = 10_000_000;
 /// Duplicate ACKs that may each release a new segment (RFC 3042).
 const EARLY: usize = 2;
 

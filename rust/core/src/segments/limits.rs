@@ -4,10 +4,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::sender::{Before, Segments, Sender};
-
-/// A segment that an ACK releases leaves within this.
-const ACK_CLOCK_NS: i64 = 10_000_000;
+use super::sender::{ACK_CLOCK_NS, Before, Segments, Sender};
 
 /// What holds a sender back; numbered as in the package's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,9 @@ use std::ops::Range;
 use super::flows::ValidAcks;
 use super::loss_recovery::{Reached, Recovery, recoveries};
 
+/// A segment that an ACK releases leaves within this.
+pub(super) const ACK_CLOCK_NS: i64 = 10_000_000;
+
 /// Columns of all segments, flow behind flow, each in order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Segments<'a> {

@@ -15,6 +15,7 @@ mod empty;
 mod ids;
 mod judge;
 mod left_out;
+mod not_captured;
 mod note;
 mod of_host;
 mod pace;

@@ -77,9 +77,12 @@ def test_what_a_stalled_path_held_up_shows_no_silence(
     [
         (
             _connection(1, 6, 10),
-            "5 others have no row: no copy had passed here before the one that they sent",
+            "5 others have no row: no copy had passed this capture before the one that they sent",
         ),
-        (_connection(2, 3, 7), "1 other has no row: no copy had passed here before the one that it sent"),
+        (
+            _connection(2, 3, 7),
+            "1 other has no row: no copy had passed this capture before the one that it sent",
+        ),
         (_connection(2, 3, 0), ""),
         (_connection(2, 2, 7), ""),
     ],
@@ -179,4 +182,6 @@ def test_the_timeout_of_a_syn_is_said_to_be_that(tmp_path: Path) -> None:
 def test_what_an_own_queue_refused_was_sent_as_new() -> None:
     """Losses of a queue of the sender's own, and no retransmission: Linux sends later what was refused."""
     one = entry(point="snd") | {"losses": {"upstream": 0, "downstream": 0, "acks": None, "refused": 41}}
-    assert loss_words.retransmitted(one).startswith("no segments; what its own queue refuses")
+    assert loss_words.retransmitted(one).startswith(
+        "no segments; Linux later sends segments that its own queue refused"
+    )

@@ -162,9 +162,9 @@ def test_a_bound_that_leaves_all_open_is_none(
     assert tag(contract, known) == "cost 900 ms"
     for said in ([vague], [vague, known]):
         assert definition(contract, said).endswith(
-            "not seen full for long enough to be sure of its rate."
+            "not observed full for long enough to determine its rate."
         ) == (words == "unknown")
-    assert definition(contract, [known]).endswith("what followed it.")
+    assert definition(contract, [known]).endswith("the cause and its consequences.")
     assert is_printed(contract, vague)
     # Who waits for an application waits for it on any link.
     assert is_printed(contract, vague | {"kind": "idle_application"}) == (words != "unknown")

@@ -83,7 +83,7 @@ def test_senders_capture_needs_no_excuse(sample: Path) -> None:
 def test_receivers_capture_says_so(sample: Path) -> None:
     said = statements(sample / "rcv.pcap")
     assert said["receiver_side"].startswith("from the receiver's capture")
-    assert "nor how many bytes were sent more than once" in said["receiver_side"]
+    assert "nor is the number of duplicate bytes sent" in said["receiver_side"]
     assert "capture_loss" not in said
 
 
@@ -270,7 +270,9 @@ def test_people_are_told_too(run: Run) -> None:
     assert done.returncode == 0
     text = " ".join(done.stdout.split())
     assert "Limits of these captures" in text
-    assert "from the receiver's capture (its place is likely, not certain): retransmissions of lost" in text
+    assert (
+        "from the receiver's capture (observation point likely, not certain): retransmissions of lost" in text
+    )
     whole = run("analyze", SAMPLES / "link-resets-sack")
     assert "Limits of these captures" not in whole.stdout
 

@@ -33,7 +33,7 @@ def test_spurious_timeout_is_told_whole() -> None:
     assert "RFC 6298" in said(found, "rule")
     assert "spurious" in said(found, "verdict")
     assert "certain, by both captures: this transmission was needless" in said(found, "receiver")
-    assert "receiver says spurious" in said(found, "vote")
+    assert "receiver: spurious" in said(found, "vote")
     assert "sent 2 times" in said(found, "copies")
     assert said(found, "copies").count("arrived at") == 2
 
@@ -101,7 +101,7 @@ def test_receivers_capture_alone_says_so() -> None:
     analysis = mt.analyze(mt.read(SAMPLES / "flow-control" / "rcv.pcap"))
     found = explain(analysis, packet=4)
     assert "not the sender's" in said(found, "seen from")
-    assert "no capture of the other side" in said(found, "receiver")
+    assert "no capture of the other end" in said(found, "receiver")
 
 
 @pytest.mark.parametrize(

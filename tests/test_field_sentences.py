@@ -154,7 +154,7 @@ def test_a_silence_without_a_timer_may_be_a_path_that_stood_still(facts: dict[st
     usual = {"loss_recovery": 0.6, "rate": 5e6, "full": 0.4, "bandwidth": 0.4, "lost": (40, 0)}
     (found, *_) = sentences([entry(**usual | {"parts": {"loss_recovery_silent": 0.5}} | facts)])
     assert found.kind == "loss"
-    words = "in 10.00 s of that nothing came: a timer, or a path that stalled before this capture"
+    words = "no data passed for 10.00 s of that: a timer, or a path that stalled before this capture"
     assert (words in found.text) == said
 
 
@@ -257,7 +257,7 @@ def test_losses_on_a_link_that_was_not_full() -> None:
         "at least 1.9% of the segments were lost before this capture (20 of 1,020), at most 12 after it; "
     )
     assert "2 timeouts and 30 segments by fast retransmit" in first.text
-    assert first.text.endswith("held the transfer for 18.0 of 20.0 s")
+    assert first.text.endswith("limited the transfer for 18.0 of 20.0 s")
 
 
 def test_recovery_without_a_loss_is_needless() -> None:
@@ -591,9 +591,18 @@ def test_what_an_application_writes_at_once_is_no_standing_queue() -> None:
     )
     assert (first.kind, second.kind) == ("idle_application", "queue")
     assert second.text == (
-        "what the application wrote at once waited in a queue, which added 50 ms "
+        "a queue filled by bursts of the application added 50 ms "
         "(median; 95th percentile 76 ms) to a base RTT of 11 ms"
     )
+    paused: Any = {
+        "application": 2.0,
+        "receiver_window": 1.0,
+        "full": 0.8,
+        "queue": (50.0, 76.0),
+        "base": 11.0,
+    }
+    several = sentences([entry(at, **paused) for at in range(2)])
+    assert any("bursts of the application of connection 0 added 50 ms (" in one.text for one in several)
 
 
 def test_a_standing_queue_is_said_whatever_limited_the_sender() -> None:
@@ -662,7 +671,7 @@ def test_recovery_among_far_more_reordered_segments_is_an_upper_bound() -> None:
     for reordered, point, most in ((300, "mid", True), (60, "mid", False), (300, "snd", False)):
         one = entry(point=point, arrivals={"reordered": reordered}, **facts)
         (said, *_) = sentences([one])
-        assert ("held the transfer for at most 12.0 of 20.0 s" in said.text) == most, said.text
+        assert ("limited the transfer for at most 12.0 of 20.0 s" in said.text) == most, said.text
         assert ("loss recovery at most 60%" in limits_line(one)) == most
 
 
@@ -670,7 +679,7 @@ def test_a_share_of_time_leaves_out_what_is_unknown_and_says_so() -> None:
     for unknown, said_so in ((0.3, True), (0.02, False)):
         (said, *_) = sentences([entry(bandwidth=1 - unknown, unknown=unknown, full=1.0, rate=6e6)])
         words = "for 100% of the time with data in flight"
-        assert (f"{words}, apart from what is not known" in said.text) == said_so, said.text
+        assert (f"{words}, except the time of unknown limit" in said.text) == said_so, said.text
         assert words in said.text
 
 
@@ -859,8 +868,8 @@ def test_identifications_left_out_without_a_loss_show_a_queue_that_refuses(point
     assert (said.kind, said.cost_s) == ("local_drop", pytest.approx(18.0))
     assert said.text == (
         "the sender's own queue dropped at least 41 segments (by gaps in the IP identifications; they never "
-        "reached this capture); the smaller congestion window behind that, or the full link, held the "
-        "transfer for 18.0 of 20.0 s"
+        "reached this capture); the reduced congestion window after that, or the full link, limited "
+        "the transfer for 18.0 of 20.0 s"
     )
 
 
@@ -871,7 +880,7 @@ def test_a_queue_that_refuses_held_those_that_waited_for_its_timer_and_fills_no_
     short = entry(3, point="snd", bandwidth=0.9, application=0.1, full=0.95, base=1.0, seconds=1.0) | late
     said, *_ = sentences([*waited, short])
     assert said.kind == "local_drop"
-    assert "one segment at a time, held 3 connections for" in said.text
+    assert "its timer then sent one segment at a time, which limited 3 connections for" in said.text
     assert "full" not in said.text
 
 

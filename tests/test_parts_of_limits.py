@@ -153,7 +153,7 @@ def test_a_small_window_before_the_first_loss_is_slow_start_and_is_said_so() -> 
     first, second, *_ = sentences([one])
     assert (first.kind, second.kind) == ("idle_handshake_slow_start", "loss")
     assert "limited the transfer for 10.0 of 20.0 s before the first loss showed: slow start" in first.text
-    assert "held the transfer for 8.0 of 20.0 s" in second.text
+    assert "limited the transfer for 8.0 of 20.0 s" in second.text
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,6 @@ def test_it_is_said_with_the_losses() -> None:
     policed = {"rate_bps": 5.96e6, "burst_bytes": 42_258, "losses": 90, "of": 136, "rate_at_least": False}
     one = entry(loss_recovery=0.2, congestion_window=0.8, lost=(158, 0), again={"fast": 142}, policer=policed)
     assert (
-        "; a policer drops like that: 90 of 136 losses came when a token bucket of about 5.96 Mbit/s and "
+        "; this fits a policer: 90 of 136 losses occurred when a token bucket of about 5.96 Mbit/s and "
         "about 42,258 bytes was empty, and no queue added to the RTT; loss recovery"
     ) in sentences([one])[0].text

@@ -34,28 +34,28 @@ def _measured(point: str, near_ms: float, *, timestamps: bool = False) -> dict[s
 def test_at_the_receiver_that_half_is_its_host() -> None:
     one = _measured("rcv", 5.8)
     said = "the receiver's host acknowledged after 2.9 ms, median; 95th percentile 3.1 ms"
-    assert words.rtt(one) == f"base 8.3 ms; later unknown here: no timestamps ({said})"
+    assert words.rtt(one) == f"base 8.3 ms; later RTTs unknown here: no timestamps ({said})"
     one["rtt"]["toward_receiver"] = _half(0.005, 0.007, 0.03)
-    assert words.rtt(one) == "base 8.3 ms; later unknown here: no timestamps"
+    assert words.rtt(one) == "base 8.3 ms; later RTTs unknown here: no timestamps"
 
 
 @pytest.mark.parametrize("point", ["snd", "mid"])
 def test_away_from_the_sender_the_measured_half_is_named(point: str) -> None:
     one = _measured(point, 5.8)
     assert words.rtt(one) == (
-        "base 8.3 ms; later unknown here: no timestamps "
+        "base 8.3 ms; later RTTs unknown here: no timestamps "
         "(between this capture and the receiver: median 2.9 ms, 95th percentile 3.1 ms)"
     )
     usual = usual_rtt(one)
     assert usual is not None
     assert (usual.of, round(usual.ms, 1)) == ("least", 8.3)
-    assert "timestamps do not show it (" in words.rtt(_measured(point, 5.8, timestamps=True))
+    assert "timestamps do not show them (" in words.rtt(_measured(point, 5.8, timestamps=True))
 
 
 def test_what_the_handshake_alone_measured_is_an_upper_bound() -> None:
     one = _measured("rcv", 5.8)
     one["rtt"]["base_at_most"] = True
-    assert words.rtt(one).startswith("base at most 8.3 ms; later unknown here: no timestamps (")
+    assert words.rtt(one).startswith("base at most 8.3 ms; later RTTs unknown here: no timestamps (")
     assert words.rtt_cell(one) == "at most 8.3 ms"
     one["rtt"] |= {"median_ms": 9.1, "p95_ms": 12.5}
     assert words.rtt(one) == "base at most 8.3 ms, median 9.1 ms, 95th percentile 12.5 ms"

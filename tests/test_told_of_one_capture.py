@@ -578,7 +578,7 @@ def test_idle_times_after_which_the_window_is_small_again(
     (one,) = contract["connections"]
     assert one["restarts"] == found
     texts = " ".join(sentence["text"] for sentence in contract["diagnosis"])
-    said = "it began again with 10,000 bytes after 5 of 5 idle times (slow start after idle)"
+    said = "it restarted with 10,000 bytes after 5 of 5 idle times (slow start after idle)"
     assert (said in texts) == (found is not None and found["count"] > 0), texts
 
 

@@ -84,7 +84,7 @@ def test_marks_reduce_the_window(times: int, words: str) -> None:
     assert found.kind == "congestion_marks"
     assert found.text.startswith(
         "a router marked packets instead of dropping them (ECN), and the sender reduced its congestion "
-        f"window {words}; the smaller congestion window behind that held the transfer for "
+        f"window {words}; the reduced congestion window limited the transfer for "
     )
     assert found.text.endswith("; no loss")
 
@@ -196,7 +196,7 @@ def test_what_identifications_leave_out_is_no_absence_of_loss() -> None:
     one["losses"]["refused"] = 1
     found, *_ = sentences([one])
     assert found.kind == "bottleneck"
-    assert "; no loss seen but at least 1 segment that the IP identifications leave out" in found.text
+    assert "; no loss seen except at least 1 segment (by missing IP identifications)" in found.text
 
 
 CROSSED = {

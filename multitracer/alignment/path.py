@@ -60,7 +60,7 @@ def leave_out_copies(state: AlignmentState) -> None:
             state.issues.append(Issue("identical-sources", detail=names, path=state.traces[i].source.path))
             break
     if state.left_out and len(state.traces) - len(state.left_out) == 1:
-        raise AlignmentError(f"{state.issues[-1].detail}: give the capture of the other side")
+        raise AlignmentError(f"{state.issues[-1].detail}: give the capture of the other end")
 
 
 def find_simulated(state: AlignmentState) -> None:

@@ -164,7 +164,7 @@ def _quantiles(values: Array) -> dict[str, float] | None:
 
 ANALYZER = Analyzer(
     name="air",
-    question="Who had the air, and how did the link's frames go over it?",
+    question="How was the channel used, and how were the link's frames transmitted?",
     run=run,
     **QUESTIONS["air"]._asdict(),
 )

@@ -242,7 +242,7 @@ def _source_of(evidence: Evidence) -> int:
 
 ANALYZER = Analyzer(
     name="chains",
-    question="What led to what, from the link to TCP, and what did each chain cost?",
+    question="Which events caused which, from the link to TCP, and what did each chain cost?",
     run=run,
     **QUESTIONS["chains"]._asdict(),
 )

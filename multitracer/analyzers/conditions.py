@@ -87,7 +87,7 @@ def _described(m: Timeline, one: Relation) -> dict[str, Any]:
 
 ANALYZER = Analyzer(
     name="conditions",
-    question="Did throughput go with a number of the link (RSRP, SNR, MCS ...)?",
+    question="Did throughput correlate with a metric of the link (RSRP, SNR, MCS ...)?",
     run=run,
     **QUESTIONS["conditions"]._asdict(),
 )

@@ -269,7 +269,7 @@ def _span(connections: list[dict[str, Any]]) -> float:
 
 ANALYZER = Analyzer(
     name="diagnosis",
-    question="What would an expert say, what cost most first?",
+    question="What is the diagnosis, highest cost first?",
     run=run,
     **QUESTIONS["diagnosis"]._asdict(),
 )

@@ -79,7 +79,7 @@ def _limits(m: Timeline, connection: Connection, source: int, unseen: int) -> li
     return [(code, f"from {_capture(m, source)}: {text}") for code, text in found]
 
 
-_PLACES = {"guess": " (its place is a guess)", "likely": " (its place is likely, not certain)"}
+_PLACES = {"guess": " (observation point guessed)", "likely": " (observation point likely, not certain)"}
 
 _MID_PATH = (
     "losses before this point, and the causes of their retransmissions, are inferred; causes rest on ACKs "
@@ -99,7 +99,7 @@ _COUNTED = (
 def _one_direction(data: Mapping[str, Any]) -> str:
     seen, missing = ("data", "acknowledgments") if data["segments"] else ("acknowledgments", "data")
     return (
-        f"only one direction was captured ({seen}, no {missing}): round-trip times, flight, duplicate ACKs "
+        f"only one direction was captured ({seen}, no {missing}): RTTs, bytes in flight, duplicate ACKs "
         "and the causes of retransmissions cannot be known"
     )
 
@@ -109,7 +109,7 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
     arrived = f"; {twice:,} bytes arrived more than once" if twice else ""
     return (
         "retransmissions of lost segments, and their causes, are inferred; timeouts whose retransmission was "
-        f"lost do not show, nor how many bytes were sent more than once{arrived}"
+        f"lost are not visible, nor is the number of duplicate bytes sent{arrived}"
     )
 
 
@@ -131,7 +131,7 @@ def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> lis
         )
     if late and m.sources[source].point == "snd":
         fill = count(late, "segment fills a sequence gap", "segments fill sequence gaps")
-        here = "died in the sender's own queue before this capture, or the capture lost them"
+        here = "were dropped in the sender's own queue before this capture, or the capture lost them"
         seen = one_point(m, connection, source)["observation"]
         if seen is not None and seen["grade"] == "guess":
             why = f"if it was taken on the path (--point mid), they were lost before it, else they {here}"

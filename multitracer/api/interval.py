@@ -68,11 +68,11 @@ class Intervals:
             ends, srtt_ms, base_ms = delay
             return "delay", (
                 f"delay: smoothed RTT {srtt_ms:,.0f} ms from {ends[0]} to {ends[1]}, "
-                f"{base_ms:,.0f} ms at its smallest"
+                f"minimum {base_ms:,.0f} ms"
             )
         if not now["bytes"]:
             return "silence", "no data was sent"
-        return "unknown", "no loss, timeout or delay shows; what limits is not known yet"
+        return "unknown", "no loss, timeout or delay seen; the limit is not known yet"
 
     def _delay(self, busiest: list[Object]) -> tuple[tuple[str, ...], float, float] | None:
         """The connection whose smoothed RTT is the most above its smallest so far, if that is far above."""

@@ -45,7 +45,7 @@ class Unit:
 
 @frozen
 class Unread:
-    """A file or directory that could not be looked into, or belongs to no measurement."""
+    """A file or directory that could not be read, or belongs to no measurement."""
 
     path: str
     reason: str

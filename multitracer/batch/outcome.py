@@ -69,7 +69,7 @@ class Batch:
     records : list of dict
         One for each measurement, by name: status, utilization, causes, diagnosis, connections, issues.
     unread : list of Unread
-        Files that belong to no measurement or could not be looked into.
+        Files that belong to no measurement or could not be read.
     flag_below : float
         Percent of utilization at which, and below which, a transfer is flagged.
     output : str or None
@@ -77,7 +77,7 @@ class Batch:
     cached : int
         Measurements that were finished in an earlier run.
     removed : list of str
-        Measurements of the run before, into the same place, that are gone: their results were taken away.
+        Measurements of the run before, into the same place, that are gone: their results were removed.
     broken : list of Broken
         Rules of `fail_on` that were broken: measurement (empty for a rule about the whole batch), rule, text.
     """

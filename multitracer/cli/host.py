@@ -42,8 +42,8 @@ def _host(one: Object) -> Iterator[tuple[str, str]]:
             if what == "Written":
                 parts.append(f"blocked for {words.duration(application['write_blocked_s'])}")
             least = words.duration(AWAY_NS / 1e9)
-            known = f"away for {words.duration(away)}" if away else f"never away for {least} or more"
-            parts.append("away: not known" if away is None else known)
+            known = f"pauses {words.duration(away)}" if away else f"no pause of {least} or more"
+            parts.append("pauses: unknown" if away is None else known)
             yield what, ", ".join(parts)
     if queue["packets"]:
         median, p95, most = (words.duration(queue[f"{key}_s"]) for key in ("median", "p95", "max"))

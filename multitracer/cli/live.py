@@ -30,7 +30,7 @@ def table(path: str) -> Iterator[Callable[[Object], None]]:
     """A table that is there as long as the block; what draws it anew."""
     console = Console()
     name = "standard input" if path == "-" else os.path.basename(path)
-    waiting = Text(f"{name}: waiting for packets; Ctrl-C ends with the whole summary", "dim")
+    waiting = Text(f"{name}: waiting for packets; Ctrl-C stops and prints the complete summary", "dim")
     with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
 
         def show(found: Object) -> None:
@@ -84,5 +84,5 @@ def drawn(name: str, found: Object, width: int = 120, height: int = 40) -> Group
             "" if one["srtt_ms"] is None else words.duration(one["srtt_ms"] / 1e3),
             *(more if roomy else ()),
         )
-    ending = Text("Ctrl-C ends with the whole summary", "dim")
+    ending = Text("Ctrl-C stops and prints the complete summary", "dim")
     return Group(grid, Text(), lines, ending) if lines.row_count else Group(grid, ending)

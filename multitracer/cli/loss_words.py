@@ -70,7 +70,7 @@ def retransmitted(connection: Object) -> str:
     if possible and not counts["total"]:
         return f"none for certain; {may_be_again(possible)}"
     if not counts["total"] and (connection.get("losses") or {}).get("refused"):
-        return "no segments; what its own queue refuses, Linux sends later as new data"
+        return "no segments; Linux later sends segments that its own queue refused, as new data"
     found = causes(counts, seen=known_point(connection) == "snd", syns=syns_again(connection))
     least = "at least " if counts["total"] and some_missing(connection) else ""
     more = f"; {may_be_again(possible)}" if possible else ""
@@ -129,7 +129,7 @@ def unlisted_timeouts(connection: Object) -> str:
     if number <= 0:
         return ""
     others, they = ("1 other has", "it") if number == 1 else (f"{number:,} others have", "they")
-    return f"{others} no row: no copy had passed here before the one that {they} sent"
+    return f"{others} no row: no copy had passed this capture before the one that {they} sent"
 
 
 def timeouts_from(

@@ -100,7 +100,7 @@ def _together(console: Console, contract: Object) -> None:
 
 def _left_out(fairness: Object) -> str:
     left_out, shut_out = fairness["left_out"], fairness["shut_out"]
-    why = "small, idle, or there when most others were not"
+    why = "small, idle, or active when most others were not"
     parts = [f"{words.count(left_out, 'flow')} left out: {why}" if left_out else ""]
     if shut_out:
         parts.append(f"{words.count(shut_out, 'flow')} from the handshake on: all data sent first was lost")
@@ -189,7 +189,7 @@ def _timeouts(console: Console, found: Object) -> None:
         )
     console.print(table)
     if late:
-        console.print("at: when its segment passed here, which the stalled path had held up")
+        console.print("at: when the segment passed this capture, delayed by a stalled path")
     if unlisted := loss_words.unlisted_timeouts(found):
         console.print(unlisted)
     more(console, events, console.rows, "timeout")
@@ -335,7 +335,7 @@ def _utilization(console: Console, contract: Object) -> None:
             )
         about, left_s = unplaced_s(found, sum(map(sum, causes.values())))
         if left_s:
-            table.add_row("(too short to tell apart)", "", f"{about}{words.duration(left_s)}", "")
+            table.add_row("(too short to distinguish)", "", f"{about}{words.duration(left_s)}", "")
         console.print(table)
 
 

@@ -144,8 +144,8 @@ def rtt(found: Object) -> str:
         beside = f" ({limits})" if limits else ""
         return f"{least_words(found, whole.least)}, median {median}, 95th percentile {p95}{beside}"
     if whole is not None and not beside_sender(found):
-        why = "timestamps do not show it" if found["timestamps"] else "no timestamps"
-        return f"{least_words(found, whole.least)}; later unknown here: {why}{_far_half(found)}"
+        why = "timestamps do not show them" if found["timestamps"] else "no timestamps"
+        return f"{least_words(found, whole.least)}; later RTTs unknown here: {why}{_far_half(found)}"
     if samples is None:
         return "no sample"
     low, mean, high = (duration(samples[key] / 1e3) for key in ("min", "mean", "max"))

@@ -23,7 +23,7 @@ from multitracer.model.frozen import frozen
 from multitracer.model.packet_size import INITIAL_SEGMENTS
 
 DEFINITION = (
-    "a cost is how much sooner the transfer would have been complete without the cause and what followed it; "
+    "a cost is how much sooner the transfer would have been complete without the cause and its consequences; "
     "all costs together are no more than the loss: the time of the transfer less the time that the link "
     "needs for its bytes"
 )

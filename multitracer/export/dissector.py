@@ -13,7 +13,7 @@ FIELDS = {
     "evidence": "Evidence of the verdict",
     "timeout": "Timeout: spurious, genuine, inconclusive",
     "fate": "Fate on the path: lost, damaged",
-    "limit": "What had held the sender back",
+    "limit": "What had limited the sender",
     "waited": "For how long, in seconds",
     "text": "In words",
 }

@@ -382,7 +382,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "identical-sources",
         "error",
         "Two sources hold the same records: the same capture given twice.",
-        "Give the capture of the other side.",
+        "Give the capture of the other end.",
     ),
     IssueKind(
         "clock-step",

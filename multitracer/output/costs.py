@@ -140,12 +140,12 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
     transfer, sooner_at = f"the transfer of {duration(loss['transfer_s'])}", "ended"
     if _was_cut_short(contract["connections"]):
         transfer, sooner_at = f"{transfer}, which a RST cut short,", "come as far"
-    text = f"how much sooner {transfer} would have {sooner_at} without the cause and what followed it"
+    text = f"how much sooner {transfer} would have {sooner_at} without the cause and its consequences"
     priced = [sentence for sentence in said if is_printed(contract, sentence)]
     words = [said_cost(contract, sentence) for sentence in priced]
     if UNKNOWN in words:
         # What all of them come to is as unknown. A rate that shows in a few runs may be that of a burst.
-        return f"{text}; unknown: the link was not seen full for long enough to be sure of its rate."
+        return f"{text}; unknown: the link was not observed full for long enough to determine its rate."
     if len(priced) < 2:
         return f"{text}."
     each = [_as_said(*low_cost_high(sentence)) for sentence in priced]

@@ -53,7 +53,7 @@ def _layers(one: Object) -> Iterator[tuple[str, str, str]]:
             calls = count(application[f"{verb}s"], "call")
             yield "application", past, f"{application[size]:,} bytes in {calls}"
             if application[f"{verb}_away_s"] is not None:
-                yield "application", f"away between {verb}s", duration(application[f"{verb}_away_s"])
+                yield "application", f"pauses between {verb}s", duration(application[f"{verb}_away_s"])
     if application["writes"]:
         yield "application", "blocked in writes", duration(application["write_blocked_s"])
     by_counters = "" if again["counted"] is None else f"; by the kernel's counters {again['counted']:,}"
@@ -126,4 +126,4 @@ def _absences(hosts: list[Any]) -> Markup:
     ]
     rows.sort(key=lambda row: row.stretch or (0.0, 0.0))
     note = "The longest of each connection."
-    return sortable("host-away", "The application stayed away", ("at", "host", "it", "for"), rows, note)
+    return sortable("host-away", "Application pauses", ("at", "host", "it", "for"), rows, note)

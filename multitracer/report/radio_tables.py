@@ -33,7 +33,7 @@ def _air(found: Object | None) -> Markup:
         if part
     )
     note = "Of the frames that the monitor received: noise and stations out of range are not included."
-    return sortable("air", "Who had the air", ("frames of", "share", "for"), rows, note)
+    return sortable("air", "Use of the channel", ("frames of", "share", "for"), rows, note)
 
 
 def _rates(found: Object | None) -> Markup:

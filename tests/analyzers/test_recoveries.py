@@ -142,4 +142,4 @@ def test_explain_tells_the_episode_and_the_verdict() -> None:
     assert "started by the delivery of something sent later (RFC 8985)" in text["episode"]
     assert "packet 57 ended it, 9.500 s after it began" in text["episode"]
     assert text["verdict"].startswith("it was needed")
-    assert "eifel says genuine" in text["vote"]
+    assert "eifel: genuine" in text["vote"]

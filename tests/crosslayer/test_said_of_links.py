@@ -156,7 +156,7 @@ def test_others_that_had_the_air(tmp_path: Path) -> None:
     mine = upload(0, every_us=16_000)
     others = [Heard(n * 16_000 + 4000, bytes(long), rate=SLOW) for n in range(60)]
     text = said(heard_by(tmp_path, sorted([*mine, *others])))["air_busy"]["text"]
-    told = re.search(r"(\d+)% busy during the transfer, (\d+)% with frames of others and ([\d.]+)%", text)
+    told = re.search(r"busy for (\d+)% of the transfer, (\d+)% with frames of others and ([\d.]+)%", text)
     assert told is not None, text
     foreign = (PREAMBLE_US + (26 + 1500 + 4) * 8) / 16_000
     assert int(told[2]) == pytest.approx(100 * foreign, abs=2)

@@ -33,7 +33,7 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_the_air_has_its_rows(contract: dict[str, Any]) -> None:
     page = str(radio_tables(contract))
-    assert "Who had the air" in page
+    assert "Use of the channel" in page
     assert "this link" in page
     assert "other stations" not in page
     for entity in contract["air"]["entities"]:

@@ -47,9 +47,9 @@ def ack_loss_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[li
                 Event(
                     "ack_lost" if lost else "ack_late",
                     int(acks["t_ns"][row]),
-                    "left the receiver and never came"
+                    "left the receiver and never arrived"
                     if lost
-                    else f"came {late:.2f} s after the timer fired{again}",
+                    else f"arrived {late:.2f} s after the timer fired{again}",
                     end_ns=int(arrived[row]),
                     wait_ns=-1 if lost else int(arrived[row] - acks["t_ns"][row]),
                     number=1 + int(repeated[row]),

@@ -10,6 +10,7 @@ from multitracer.layers.tcp.flow_batch import Flags, Times, batches, flows, vali
 from multitracer.layers.tcp.losses import arrivals_ns
 from multitracer.layers.tcp.transit import data_at
 from multitracer.model.arrays.unique import sorted_unique
+from multitracer.model.quantities import count
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection
 
@@ -74,7 +75,7 @@ def _runs(
             Event(
                 "acks_compressed",
                 int(arrived[low]),
-                f"{high - low + 1} ACKs left over {left / 1e9:.2f} s and came within {came / 1e9:.3f} s",
+                f"{high - low + 1} ACKs sent over {left / 1e9:.2f} s arrived within {came / 1e9:.3f} s",
                 end_ns=int(arrived[high]),
                 source=evidence.m.rcv if evidence.m.rcv is not None else -1,
                 record=int(acks["record"][low]),
@@ -91,7 +92,7 @@ def _runs(
                 Event(
                     "burst_sent",
                     int(burst["t_ns"][0]),
-                    f"{len(burst)} segments left at once, clocked by them",
+                    f"{count(len(burst), 'segment')} sent in a burst, clocked by these ACKs",
                     first,
                     end_ns=int(burst["t_ns"][-1]),
                     source=int(burst["source"][0]),

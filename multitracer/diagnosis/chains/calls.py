@@ -69,7 +69,7 @@ def _chain(evidence: Evidence, lines: Table) -> Chain:
                 Event(
                     "flush",
                     int(lines["t_ns"][row]),
-                    f"what {m.entities[int(lines['entity'][row])]} still held is gone",
+                    f"what {m.entities[int(lines['entity'][row])]} still held was discarded",
                     first,
                     source=int(lines["source"][row]),
                     record=int(lines["record"][row]),

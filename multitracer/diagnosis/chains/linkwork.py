@@ -189,7 +189,7 @@ def xoff_chains(evidence: Evidence) -> list[Chain]:
             Event(
                 "xoff",
                 start,
-                f"the peer held the sender off for {(end - start) / 1e9:.2f} s",
+                f"the peer stopped the sender for {(end - start) / 1e9:.2f} s",
                 end_ns=end,
                 source=source,
                 record=int(rows["record"][row]),

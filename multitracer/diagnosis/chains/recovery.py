@@ -225,7 +225,7 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
             Event(
                 "rto",
                 int(last["t_ns"][-1]),
-                f"the RTO follows the RTT: {rto / 1e9:.2f} s, {bare / 1e9:.2f} s by the smallest",
+                f"the RTO follows the RTT: {rto / 1e9:.2f} s, {bare / 1e9:.2f} s by the min RTT",
                 first,
                 conn=conn,
             )
@@ -234,7 +234,7 @@ def queue_chains(evidence: Evidence) -> list[Chain]:
             Event(
                 "timeout",
                 t_ns,
-                f"the loss was noticed {excess / 1e9:.2f} s later than with the smallest RTT",
+                f"the loss was detected {excess / 1e9:.2f} s later than with the min RTT",
                 second,
                 source=int(timeouts["source"][row]),
                 record=int(timeouts["record"][row]),

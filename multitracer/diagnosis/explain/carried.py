@@ -15,7 +15,7 @@ from multitracer.model.timeline import Timeline
 _UNITS = {"Rlc": "PDU", "Wifi": "frame"}
 _FATES = {
     "cut": "a reset cut it short",
-    "flushed": "a reset threw it away",
+    "flushed": "a reset flushed it",
     "dropped": "no frame of the link carried it: it was dropped in front of the link",
     "waiting": "it never left the link's queue",
     "spoiled": "it followed the rest of a packet that a reset had cut, and was corrupted with it",
@@ -105,7 +105,7 @@ def _arrival(span: dict[str, int], received: list[int], unit: str) -> Iterator[s
         return
     there = max(received)
     text = (
-        f"all of it was at the other end {span_text(there - span['sent_ns'])} after the first {unit} was sent"
+        f"it all reached the other end {span_text(there - span['sent_ns'])} after the first {unit} was sent"
     )
     held = span["complete_ns"] - there
     if span["complete_ns"] >= 0 and held > 0:

@@ -129,9 +129,7 @@ class Explainer:
         if value["since_sent_ns"] >= 0:
             parts.append(f"the same byte was last sent {span_text(value['since_sent_ns'])} before")
         if value["since_ack_ns"] >= 0:
-            parts.append(
-                f"the last segment from the other side came {span_text(value['since_ack_ns'])} before"
-            )
+            parts.append(f"the peer's last segment arrived {span_text(value['since_ack_ns'])} before")
         parts.append(f"{count(value['dupacks'], 'duplicate ACK')} since the last advance")
         if value["sacked"]:
             parts.append(f"{value['sacked']:,} bytes above it were selectively acknowledged")
@@ -168,7 +166,7 @@ class Explainer:
         for name, meaning in VOTES.items():
             vote = schema.VOTES[int(table[name][row])]
             if vote != "abstains":
-                explanation.add("vote", f"{name.replace('_', ' ')} says {vote}: {meaning[vote]}")
+                explanation.add("vote", f"{name.replace('_', ' ')}: {vote}; {meaning[vote]}")
 
     def _copies(self, explanation: Explanation) -> None:
         """Every sending of the first byte, with what the receiver's capture says of it."""
@@ -187,7 +185,7 @@ class Explainer:
         losses = self.results.get("losses")
         if losses is None or losses.inconclusive is not None:
             explanation.add(
-                "receiver", "no capture of the other side: whether earlier copies arrived is inferred"
+                "receiver", "no capture of the other end: whether earlier copies arrived is inferred"
             )
             return
         repeats = losses.tables["repeats"]

@@ -68,7 +68,7 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     for name in _VOTERS:
         vote = schema.VOTES[int(retransmissions[name][row])]
         if vote != "abstains":
-            yield "vote", f"{name.replace('_', ' ')} says {vote}: {VOTES[name][vote]}", 0
+            yield "vote", f"{name.replace('_', ' ')}: {vote}; {VOTES[name][vote]}", 0
 
 
 def timer_sentence(timeouts: Table, row: int) -> str:

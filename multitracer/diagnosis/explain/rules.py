@@ -84,8 +84,8 @@ VOTES = {
         "genuine": "the link lost frames of the original",
     },
     "kernel": {
-        "spurious": "the kernel took its congestion response back (undo)",
-        "genuine": "the kernel did not take its congestion response back",
+        "spurious": "the kernel undid its congestion response",
+        "genuine": "the kernel did not undo its congestion response",
     },
 }
 

@@ -58,10 +58,10 @@ def _filled_by(group: Group) -> str:
 def _crowd(flows: tuple[Flow, ...]) -> str:
     """Connections whose windows together keep a queue filled: none of them shows the rate of the link."""
     if len(flows) == 1:
-        return "the link was full with others, and the window of this connection is its share of it"
+        return "the link was full, shared with others, and the window of this connection determines its share"
     together = f"{rate(together_bps(flows))} of payload in all"
     many = count(len(flows), "connection")
-    return f"{many} kept a queue filled together, {together}: the window of each is its share of the link"
+    return f"{many} kept a queue filled together, {together}: each window sets its share of the link"
 
 
 def bufferbloat(group: Group) -> str:
@@ -179,10 +179,10 @@ def _busy(flows: tuple[Flow, ...]) -> str:
 
 
 def _without_unknown(flows: tuple[Flow, ...]) -> str:
-    """``, apart from what is not known``: data may be in flight then, too, and no share has that time."""
+    """``, except the time of unknown limit``: data may be in flight then, too, and no share has that time."""
     unknown_s = sum(flow.limits_s.get("unknown", 0.0) for flow in flows)
     noted = unknown_s >= NOTED * sum(flow.busy_s for flow in flows) > 0
-    return ", apart from what is not known" if noted else ""
+    return ", except the time of unknown limit" if noted else ""
 
 
 NOTED = 0.05

@@ -29,7 +29,7 @@ _BEFORE = (
     "captured (the sender's own queue), or a shaper let bursts through"
 )
 _OWN_QUEUE = (
-    "packets waited in the sender's own queue, before they were captured: when that was empty does not show"
+    "packets waited in the sender's own queue, before they were captured: when it was empty is unknown"
 )
 _BUNCHED = (
     "ACKs came in bursts, faster than the bottleneck carries data, so they do not show when it was idle"

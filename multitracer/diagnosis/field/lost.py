@@ -92,7 +92,7 @@ def _no_loss(flows: tuple[Flow, ...]) -> str:
     if possible := sum(flow.possible for flow in flows):
         return may_be_again(possible)
     if refused := sum(flow.own_drops for flow in flows):
-        return f"no loss seen but at least {count(refused, 'segment')} that the IP identifications leave out"
+        return f"no loss seen except at least {count(refused, 'segment')} (by missing IP identifications)"
     sure = all(
         flow.certain_lost == 0
         or (flow.point == "snd" and not flow.guessed and flow.complete and _all_acknowledged(flow))
@@ -131,7 +131,7 @@ def _all_acknowledged(flow: Flow) -> bool:
 def _needless(flows: tuple[Flow, ...], again: int) -> str:
     """``; 3 of 43 retransmissions were needless``: an earlier copy of the data had arrived.
 
-    All of them show where they arrive; elsewhere those that an answer gives away.
+    All of them show where they arrive; elsewhere those that an ACK reveals.
     """
     needless = min(sum(flow.needless for flow in flows), again)
     unseen = sum(flow.unseen_retransmissions for flow in flows)
@@ -179,7 +179,7 @@ def dropped_by(flows: tuple[Flow, ...]) -> str:
 
 
 def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
-    """``; 29 of 30 losses came when packets were delayed about as long as ever (16.3 ms ...): ...``."""
+    """``; 29 of 30 losses occurred when the delay was close to its maximum (16.3 ms ...), ...``."""
     found = [flow.queue_at_losses for flow in flows if flow.queue_at_losses is not None]
     if len({one["dropped"] for one in found}) != 1 or found[0]["dropped"] is None:
         return ""
@@ -191,16 +191,13 @@ def _dropped_by_queue(flows: tuple[Flow, ...]) -> str:
         return ""
     number = sum(one["at_longest" if dropped else "empty"] for one in found)
     which = "all" if number == of else f"at least {number:,} of" if dropped else f"{number:,} of"
-    came = f"{which} {of:,} losses {'with a known delay ' if of < lost else ''}came"
+    came = f"{which} {of:,} losses {'with a known delay ' if of < lost else ''}occurred"
     if not dropped:
-        return (
-            f"; {came} while packets were delayed far less than at other times: a full queue drops otherwise"
-        )
+        return f"; {came} while packets were delayed far less than at other times, unlike at a full queue"
     longest = from_ms(max(one["dropping_ms"] for one in found))
     # Jitter is in that, too.
     return (
-        f"; {came} when packets were delayed about as long as ever ({longest} beyond the least): a full "
-        "queue drops like that"
+        f"; {came} when the delay was close to its maximum ({longest} above the minimum), as at a full queue"
     )
 
 
@@ -213,14 +210,14 @@ def policed(flows: tuple[Flow, ...]) -> str:
     of = f" of connection {flow.index}" if len(flows) > 1 else ""
     about = "at least" if policer["rate_at_least"] else "about"
     return (
-        f"; a policer drops like that: {policer['losses']:,} of {policer['of']:,} losses{of} came when a "
+        f"; this fits a policer: {policer['losses']:,} of {policer['of']:,} losses{of} occurred when a "
         f"token bucket of {about} {rate(policer['rate_bps'])} and about {policer['burst_bytes']:,} bytes was "
         "empty, and no queue added to the RTT"
     )
 
 
 def held_in_recovery(group: Group) -> str:
-    """``; loss recovery, and the smaller congestion window behind it, held the transfer for 1.3 of 2.0 s``.
+    """``; loss recovery, and the reduced congestion window after it, limited the transfer for 1.3 of 2.0 s``.
 
     Away from the sender nothing tells a small window from a sender that paces itself slower.
 
@@ -229,8 +226,8 @@ def held_in_recovery(group: Group) -> str:
     flows = group.flows
     most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
     away = any(flow.point != "snd" and not flow.kernel for flow in flows)
-    window = f"the smaller congestion window {'or slower pacing ' if away else ''}behind it"
-    said = f"; loss recovery, and {window}, held {held(group, most)}"
+    window = f"the reduced congestion window {'or slower pacing ' if away else ''}after it"
+    said = f"; loss recovery, and {window}, limited {held(group, most)}"
     # What the link was full in is no recovery's.
     filled_s = sum(min(window_full_in_recovery_s(flow), recovery_s(flow)) for flow in flows)
     if filled_s >= FILLED * group.seconds:
@@ -238,7 +235,7 @@ def held_in_recovery(group: Group) -> str:
     silent_s = sum(min(flow.silent_s, recovery_s(flow)) for flow in flows)
     if silent_s >= SILENT * group.seconds and not any(flow.rto for flow in flows):
         said += (
-            f"; in {duration(silent_s)} of that nothing came: a timer, or a path that stalled before this "
+            f"; no data passed for {duration(silent_s)} of that: a timer, or a path that stalled before this "
             "capture"
         )
     if 2 * sum(flow.link_hidden for flow in flows) > len(flows):
@@ -282,11 +279,11 @@ def spurious(group: Group) -> str:
     """The same of retransmissions for which no loss shows."""
     again = sum(flow.data_retransmissions for flow in group.flows)
     repaired_s = sum(map(recovery_s, group.flows))
-    small = ", and the smaller congestion window behind it," if group.seconds > 1.05 * repaired_s else ""
+    small = ", and the reduced congestion window after it," if group.seconds > 1.05 * repaired_s else ""
     return (
         f"{count(again, 'retransmission')}{_without_loss(group.flows, again)}"
         f"{acks(group.flows)}{by_cause(group.flows)}; "
-        f"recovery{small} held {held(group)}"
+        f"recovery{small} limited {held(group)}"
     )
 
 
@@ -307,7 +304,7 @@ def _without_loss(flows: tuple[Flow, ...], again: int) -> str:
 def marked(group: Group) -> str:
     """That routers marked packets, and what that did to the congestion window, took the time."""
     flows = group.flows
-    return f"{_reduced(flows)}; the smaller congestion window behind that held {held(group)}; {losses(flows)}"
+    return f"{_reduced(flows)}; the reduced congestion window limited {held(group)}; {losses(flows)}"
 
 
 def marks(flows: tuple[Flow, ...]) -> str:

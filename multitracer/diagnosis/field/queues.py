@@ -56,7 +56,7 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     largest = max(left, key=lambda one: one.unique_bytes)
     # What an application that pauses writes at once waits for its own end: that queue does not stand.
     paused = largest.limits_s.get("application", 0.0) > largest.busy_s
-    what = "what the application wrote at once waited in a queue, which" if paused else STANDING
+    what = "a queue filled by bursts of the application" if paused else STANDING
     where = f" of connection {largest.index}" if len(flows) > 1 else ""
     return Finding(f"{what}{where}{queue_words(largest)}", 0.0, "queue")
 

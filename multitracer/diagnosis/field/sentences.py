@@ -97,7 +97,7 @@ def _local_drop(group: Group) -> str:
     if timed:
         held_flows = tuple(flow for flow, seconds in waiting if seconds > 0)
         timed_group = replace(group, flows=held_flows, seconds=min(timer_s, group.seconds))
-        said += f"; what its timer sent instead, one segment at a time, held {held(timed_group)}"
+        said += f"; its timer then sent one segment at a time, which limited {held(timed_group)}"
     filling = tuple(flow for flow in group.flows if flow.full_share is not None and flow.full_share >= FULL)
     filled_s, all_s = (sum(flow.seconds or 0.0 for flow in flows) for flows in (filling, group.flows))
     full = bool(filling) and filled_s >= _FILLING * all_s
@@ -113,13 +113,13 @@ def _local_drop(group: Group) -> str:
     )
     if small_s <= TIMED * group.seconds:
         # What the sender waited for may be unknown: the drops held it all the same.
-        return f"{said}; that held {held(group)}{late}"
+        return f"{said}; this limited {held(group)}{late}"
     group = replace(group, seconds=min(small_s, group.seconds))
     if any(flow.retransmissions for flow in group.flows):
         return f"{said}{by_cause(group.flows)}{held_in_recovery(group)}{late}"
     # A queue that drops stands before a link that is full then: for how long, no RTT behind it shows.
     or_full = ", or the full link," if all(flow.rate_bps is None for flow in group.flows) else ""
-    return f"{said}; the smaller congestion window behind that{or_full} held {held(group)}{late}"
+    return f"{said}; the reduced congestion window after that{or_full} limited {held(group)}{late}"
 
 
 def _application(group: Group) -> str:
@@ -152,7 +152,7 @@ def _application(group: Group) -> str:
             f"limited by requests that wait for responses: TCP had nothing to send for {time}"
             f"{of_all(group)}, most of it RTTs of the path{turns}{nagle}"
         )
-    given = "TCP had sent all that it was given"
+    given = "TCP had sent all data that the application had written"
     return f"limited by the application for {time}{of_all(group)}: {given}{turns}{nagle}"
 
 
@@ -209,7 +209,7 @@ def _restarted(flows: Sequence[Flow]) -> str:
     of = sum(flow.idle_times for flow in flows)
     largest = max(flow.restart_bytes for flow in flows if flow.restarts)
     return (
-        f"it began again with {'at most ' if len(flows) > 1 else ''}{largest:,} bytes after "
+        f"it restarted with {'at most ' if len(flows) > 1 else ''}{largest:,} bytes after "
         f"{times:,} of {count(of, 'idle time')} (slow start after idle)"
     )
 

@@ -64,8 +64,8 @@ def _busy(m: Timeline, span: Intervals) -> Finding | None:
     if busy < BUSY_SHARE or foreign < OTHERS_SHARE:
         return None
     text = (
-        f"the air was {share(min(busy, 1.0))} busy during the transfer, {share(foreign)} with frames of "
-        f"others and {share(own)} with this link's: the link had to wait for its turn"
+        f"the channel was busy for {share(min(busy, 1.0))} of the transfer, {share(foreign)} with frames of "
+        f"others and {share(own)} with this link's: the link had to wait for channel access"
     )
     rows = np.argsort(-(received["others_ns"] + received["everybody_ns"]), kind="stable")[:MOST_EVIDENCE]
     command = plot_command(m, m.seconds(int(span[0, 0])), m.seconds(int(span[-1, 1])), "air")
@@ -106,7 +106,7 @@ def _retries(m: Timeline, name: str, radio: Table, airtime: Array, span_ns: int)
         mine = radio["rate_bps"] == rate
         mcs = np.unique(radio["mcs"][mine & (radio["mcs"] >= 0)])
         at = f"MCS {int(mcs[0])} ({_rate(rate)})" if len(mcs) == 1 else _rate(rate)
-        text += f"; most of that at {at}, where {share(float(again[mine].mean()))} of the frames were repeats"
+        text += f"; most of that at {at}, where {share(float(again[mine].mean()))} of the frames were retries"
     rows = np.flatnonzero(again)
     rows = rows[np.argsort(-radio["attempt"][rows], kind="stable")][:MOST_EVIDENCE]
     first = m.seconds(int(radio["t_ns"][rows[0]]))

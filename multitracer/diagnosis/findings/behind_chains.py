@@ -112,7 +112,7 @@ def _drops(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
 
 def _gave_up(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     lost = len(mine.events("segment_lost"))
-    text = f"the link gave {several(lost, 'segment')} up after its last attempt"
+    text = f"the link discarded {several(lost, 'segment')} after the last transmission attempt"
     text += _again(mine) + _waits(m, mine, every) + _price(mine)
     return [_finding(m, "link_loss", text, mine, "multilayer", "timeout", "segment_lost", "fast")]
 
@@ -157,11 +157,12 @@ def _losses(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
     found = []
     if lossy:
         recoveries = several(len(lossy), "recovery", "recoveries")
-        text = f"{recoveries} that nothing in front of or on the link explains"
-        if not len(m.table("link_frames")):
-            text = several(len(lossy), "loss recovery", "loss recoveries")
+        with_link = len(m.table("link_frames")) > 0
+        text = recoveries if with_link else several(len(lossy), "loss recovery", "loss recoveries")
         if lost := len(lossy.events("segment_lost")):
             text += f" of {several(lost, 'segment')} lost between the captures"
+        if with_link:
+            text += f"{',' if lost else ''} without a known cause in front of or on the link"
         if int(lossy.column("events").sum()) == len(lossy.events("sent", "idle", *_PROBES)):
             text = f"{several(lossy.segments(*_SENT_AGAIN), 'probe')} that nothing had been lost for"
         found.append(("loss", text, lossy))
@@ -208,8 +209,8 @@ def _xoff(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
         )
         return [_finding(m, "xoff", text, mine, "multilayer", "xoff")]
     text = (
-        f"the link's flow control held the sender off {several(number, 'time')}, {seconds(chain['held_s'])} "
-        f"in all, with gaps of up to {seconds(chain['silence_s'])}: the rate of the link, no fault of TCP's"
+        f"the link's flow control stopped the sender {several(number, 'time')}, {seconds(chain['held_s'])} "
+        f"in all, with gaps of up to {seconds(chain['silence_s'])}: a limit of the link's rate, not of TCP"
     )
     return [_finding(m, "xoff", text, mine, "figure-12", "xoff")]
 
@@ -355,7 +356,7 @@ def _waits(m: Timeline, chains: Chains, every: Chains, *, counted: bool = True) 
         if records & {event["record"] for event in chain["events"]}
     ]
     if inflated:
-        text += f", {spread(inflated)} of it because RTTs far above the smallest had inflated the timer"
+        text += f", {spread(inflated)} of it because RTTs far above the min RTT had inflated the RTO"
     fired: dict[int, list[float]] = {}
     conns = chains.of.table["conn"][events["chain"][spurious] - 1].tolist()
     for conn, t_ns in zip(conns, events["t_ns"][spurious].tolist(), strict=True):

@@ -161,7 +161,7 @@ def _path(members: Sequence[Object]) -> str:
     lost = sum(one["retransmissions"] or 0 for one in members)
     queued = sum(_queued(one) for one in members)
     if queued and 2 * queued >= len(members):
-        return ": the path had no more room, and its queue filled"
+        return ": the path had no spare capacity, and its queue filled"
     return (
         ": segments were lost on the path" if lost else ": it was still growing, or the path had no more room"
     )

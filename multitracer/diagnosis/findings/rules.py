@@ -348,7 +348,7 @@ RULES = {
         )
     },
     "condition": SentenceRule(
-        "Throughput went with a number of the link",
+        "Throughput correlated with a link metric",
         f"of {relations.LEAST_INTERVALS} intervals or more the rank correlation is "
         f"{relations.LEAST_CORRELATION:g} or more, and throughput (median) was "
         f"{relations.LEAST_RATIO:g} times as high on one side of a value, whose other side has "
@@ -425,7 +425,7 @@ RULES = {
         "Linux include/trace/events/sock.h",
     ),
     "air_busy": SentenceRule(
-        "The air: others",
+        "Wi-Fi channel: other traffic",
         f"the air was busy for {_percent(airtime.BUSY_SHARE)} of the transfer and others had "
         f"{_percent(airtime.OTHERS_SHARE)} of it, by the monitor's capture",
         "airtime of every captured frame, from its length, rate and preamble; left out where that is "
@@ -433,14 +433,14 @@ RULES = {
         "IEEE 802.11-2020 section 9.4.2.27 (channel load)",
     ),
     "air_retries": SentenceRule(
-        "The air: retries",
+        "Wi-Fi channel: retries",
         f"{_percent(airtime.RETRY_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
         "the transfer went into retries",
         "airtime of the data sender's frames with the retry bit, or with a repeated sequence number",
         "IEEE 802.11-2020 sections 9.2.4.1.7, 10.3",
     ),
     "air_slow": SentenceRule(
-        "The air: slow rates",
+        "Wi-Fi channel: low rates",
         f"{_percent(airtime.SLOW_SHARE)} of the data sender's airtime and {_percent(airtime.SPAN_SHARE)} of "
         f"the transfer were spent at 1/{airtime.SLOWER} of its best rate or less",
         "rate of every frame in the radio header",

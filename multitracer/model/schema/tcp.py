@@ -101,7 +101,7 @@ RETRANSMISSIONS = Schema(
         ),
         Column("transmission", "int16", "", "how often its first byte has now been sent"),
         Column("since_sent_ns", "int64", "ns", "since the same byte was last sent"),
-        Column("since_ack_ns", "int64", "ns", "since the last segment from the other side; -1 if none"),
+        Column("since_ack_ns", "int64", "ns", "since the last segment from the peer; -1 if none"),
         Column("dupacks", "int32", "", "duplicate ACKs since the last advance"),
         Column("sacked", "int64", "bytes", "selectively acknowledged above it at that time"),
         Column(

@@ -47,7 +47,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     lines = tuple(reset_marks(resets(selection, results, selection.link("link_events")), "", "Wifi"))
     panels = [tcp, Panel("air", Axis("On the air", "%"), tuple(shares), lines, zero=True)]
     panels += _radio(selection, measurement, radio)
-    notes = [f"shares of the air: averages over {step:g} s of the frames that the monitor received"]
+    notes = [f"shares of airtime: averages over {step:g} s of the frames that the monitor received"]
     return base.figure(PLOT.name, selection, results, panels, window, options, notes=notes)
 
 
@@ -98,6 +98,4 @@ def _panel(selection: Selection, rows: Table, column: str, title: str, unit: str
     return Panel(column, Axis(title, unit), tuple(series), height=0.6, zero=column != "signal_dbm")
 
 
-PLOT = Plot(
-    "air", "The air of a Wi-Fi link: who had it, and attempts, rates and signal of the data's frames", build
-)
+PLOT = Plot("air", "Use of the Wi-Fi channel; attempts, rates and signal strength of data frames", build)

@@ -50,7 +50,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         (*_again(selection, data), *_arrived(selection, source), *_answers(selection, acks)),
         pieces=tuple(_bars(selection, data)),
     )
-    notes = [] if selection.snd is not None else ["no capture at the sender: as the receiver's saw it"]
+    notes = [] if selection.snd is not None else ["no capture at the sender: as seen at the receiver"]
     return base.figure(PLOT.name, selection, results, (panel,), window, options, notes=notes)
 
 

@@ -101,7 +101,7 @@ async function ask() {
     setTimeout(ask, again);
   } catch {
     document.documentElement.classList.add("ended");
-    byId("cause").textContent = "Ended: the whole summary is where the command was given";
+    byId("cause").textContent = "Ended: the complete summary is printed where the command ran";
     setTimeout(ask, 5 * again);
   }
 }

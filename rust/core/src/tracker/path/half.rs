@@ -62,6 +62,8 @@ pub(super) struct Halves {
     pub acks: Ticks,
     /// What queues added to round trips.
     pub(super) added: Added,
+    /// The sender waits for its application before it echoes an ACK: set anew for each.
+    pub itself: bool,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     pub far: Times,
@@ -92,6 +94,7 @@ impl Default for Halves {
             acks: Ticks::default(),
             added: Added::default(),
             unqueued: Echoes::default(),
+            itself: false,
             unsure: 0,
             quick_ns: QUICK_NS.0,
             slack_ns: SLACK_NS.1,
@@ -124,6 +127,7 @@ impl Fields for Halves {
             acks,
             added,
             unqueued,
+            itself: _,
             unsure,
             quick_ns,
             slack_ns,

@@ -287,7 +287,11 @@ impl Limits {
         let awaited_ns = late_ns + last_ns as f64;
         let after_ns = after_data_ns * (1.0 - full_behind) + awaited_ns;
         // Where no congestion window was ever filled, what is left but for the last ACK is the pace of the application.
-        let unfilled = mine && !lost && path.never_filled(initial, sent);
+        // Next to the sender its writes show that; elsewhere a window that marks or its own queue made smaller fills no more.
+        let made_smaller =
+            || path.gaps.refused().is_some() || sender.never_came(acks) || acks.totals().ece > 0;
+        let elsewhere = || !path.beside_sender() && !made_smaller();
+        let unfilled = !lost && path.never_filled(initial, sent) && (mine || elsewhere());
         // The application's own clock may have taken a part of the time in which a window had room.
         let kept = at(Wait::Network) / (network_ns as f64).max(1.0);
         let of_room_ns = |ns: i64, free_ns: f64| {

@@ -202,7 +202,8 @@ impl Path {
     /// Whether less than the `initial` congestion window was in flight all the time, though so much was `sent` that any that
     /// had been full would have grown beyond that.
     fn never_filled(&self, initial: i64, sent: f64) -> bool {
-        self.knows_flight() && self.gaps.most_in_flight() < initial && sent >= GROWN * initial as f64
+        let most = self.gaps.most_in_flight();
+        self.knows_flight() && most < initial && sent >= GROWN * most as f64
     }
 
     /// Whether others brought data between the same hosts at the same time.
@@ -388,6 +389,10 @@ fn acknowledge(
         let several = !single && segment.options.sack_count == 0;
         let many = several && fresh > 3 * largest;
         let segments = if many { many_segments(fresh, largest) } else { 1 + u16::from(several) };
+        // Whose window was never full waits for its application before it echoes an ACK.
+        let whole = data.totals.duplicate_bytes == 0
+            && data.books.as_deref().is_none_or(|books| books.counts().upstream == 0);
+        path.halves.itself = whole && path.never_filled(limits::INITIAL * unit, path.payload as f64);
         path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), (segments, counts));
     }
     path.halves.probe(segment, rtt_ns);

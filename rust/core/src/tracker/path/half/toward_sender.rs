@@ -96,7 +96,8 @@ impl Halves {
         }
         let data_ns = self.clock.waited_at(t_ns - rtt_ns);
         let least_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.ticks.early_ns());
-        let other_ns = if self.beside_sender() { 0 } else { self.unqueued.surplus_ns(least_ns) };
+        let none = self.beside_sender() || self.itself;
+        let other_ns = if none { 0 } else { self.unqueued.surplus_ns(least_ns) };
         Near { least_ns, data_ns, other_ns, known: true }
     }
 }

@@ -167,6 +167,33 @@ def test_acks_that_wait_are_a_sentence() -> None:
     assert found.cost_s == 0.0
 
 
+def _rtt(median_ms: float) -> dict[str, Any]:
+    half = {"min_ms": 25.0}
+    return {"median_ms": median_ms, "p95_ms": 480.0, "toward_receiver": half, "toward_sender": half}
+
+
+def _asymmetric(**shares: float) -> list[dict[str, Any]]:
+    """A download whose ACKs wait behind the capture at its receiver, and the upload that fills their link."""
+    waits = {"congestion_window": 1.0, "base": 50.0, "queue": (360.0, 400.0)}
+    download = entry(1, **waits, point="rcv") | {"rtt": _rtt(410.0)}
+    download["data_direction"] = "backward"
+    download["bottleneck"] |= {"acks_share": 0.0, "data_share": 0.05} | shares
+    upload = entry(bandwidth=1.0, full=1.0, rate=1e6, base=50.0, queue=(400.0, 430.0))
+    upload["rtt"] = _rtt(450.0)
+    return [upload, download]
+
+
+def test_acks_that_wait_behind_the_capture() -> None:
+    """Of what makes the RTT long, data waited for hardly anything, and another connection fills that link."""
+    found = next(one for one in sentences(_asymmetric()) if one.kind == "ack_queue")
+    assert found.text == (
+        "the ACKs of connection 1 waited in a queue in their own direction behind this capture, or the sender "
+        "of the data waited itself: by timestamps, data waited for none of about 95% of what queues added to "
+        "the RTT (360 ms, median); the data of connection 0 filled the link in that direction"
+    )
+    assert all(one.kind != "ack_queue" for one in sentences(_asymmetric(data_share=0.5)))
+
+
 @pytest.mark.parametrize(("share", "queue_ms"), [(0.3, 32.5), (0.9, 4.0), (None, 32.5)])
 def test_few_that_wait_are_none(share: float | None, queue_ms: float) -> None:
     one = entry(**WAITED | {"queue": (queue_ms, 40.0)})

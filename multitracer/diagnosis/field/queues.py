@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from multitracer.diagnosis.field.ack_queues import ack_queue
 from multitracer.diagnosis.field.causes import FULL_LINK
 from multitracer.diagnosis.field.facts import FULL, Flow
 from multitracer.diagnosis.field.full_links import STANDING, queue_words
 from multitracer.diagnosis.field.groups import Group
-from multitracer.diagnosis.field.lost import acks
-from multitracer.diagnosis.field.phrases import from_ms, percent
+from multitracer.diagnosis.field.phrases import from_ms
 from multitracer.diagnosis.field.receivers import paced_by_reader
 from multitracer.diagnosis.findings.finding import Finding
 
@@ -32,7 +32,7 @@ def queues(flows: Sequence[Flow], found: Sequence[Group], said: Sequence[str]) -
     list of Finding
         Without costs.
     """
-    sentences = _standing(flows, found), _ack_queue(flows, said), _other_traffic(flows)
+    sentences = _standing(flows, found), ack_queue(flows, said), _other_traffic(flows)
     return [one for one in sentences if one is not None]
 
 
@@ -59,39 +59,6 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     what = "a queue filled by bursts of the application" if paused else STANDING
     where = f" of connection {largest.index}" if len(flows) > 1 else ""
     return Finding(f"{what}{where}{queue_words(largest)}", 0.0, "queue")
-
-
-ACKS_SHARE = 0.4
-"""From this part of what queues added to the RTT on, that ACKs waited is a sentence."""
-
-ACKS_MS, ACKS_TIMES = 5.0, 0.25
-"""The same of this much in all, and of this much for each millisecond of the base RTT."""
-
-
-def _ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
-    """That ACKs waited in a queue in their own direction, of the connection with most data where they did.
-
-    The link of the data is another: however long ACKs wait, it need not be full.
-    """
-    waited = [
-        (one, one.acks_share, one.queue_ms[0])
-        for one in flows
-        if one.acks_share is not None
-        and one.acks_share >= ACKS_SHARE
-        and one.queue_ms is not None
-        and one.queue_ms[0] >= max(ACKS_MS, ACKS_TIMES * (one.base_rtt_ms or 0.0))
-    ]
-    if not waited:
-        return None
-    largest, share, queue_ms = max(waited, key=lambda one: one[0].unique_bytes)
-    whose = f"the ACKs of connection {largest.index}" if len(flows) > 1 else "ACKs"
-    lost = acks((largest,))
-    lost = "" if any(lost in one for one in said) else lost
-    text = (
-        f"{whose} waited in a queue in their own direction: by their timestamps, about {percent(share)} of "
-        f"what queues added to the RTT ({from_ms(queue_ms)}, median){lost}"
-    )
-    return Finding(text, 0.0, "ack_queue")
 
 
 OTHERS_MS, OTHERS_TIMES = 10.0, 0.5

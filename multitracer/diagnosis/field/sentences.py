@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from multitracer.diagnosis.field.ack_queues import not_of_data
 from multitracer.diagnosis.field.carried import room_s
 from multitracer.diagnosis.field.causes import FULL_LINK, MARKED, SLOW_START
 from multitracer.diagnosis.field.facts import FULL, MOSTLY_PACED, Flow
@@ -23,7 +24,7 @@ from multitracer.diagnosis.field.lost import (
     one_a_round_trip,
     spurious,
 )
-from multitracer.diagnosis.field.phrases import held, of_all, part_of_time, time_of, whom
+from multitracer.diagnosis.field.phrases import from_ms, held, of_all, part_of_time, time_of, whom
 from multitracer.diagnosis.field.receiver_words import receiver
 from multitracer.diagnosis.field.receivers import BRIEF
 from multitracer.diagnosis.field.turns import held_words, nagle_took_most, turn_words, turns_of_path
@@ -171,9 +172,16 @@ def _slow_start(group: Group) -> str:
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
     if paced_s >= MOSTLY_PACED * group.seconds > 0:
         rest = _window_too(flows, group.seconds - paced_s) + _handshake_too(handshake, group)
+        limited = f"which limited {held(replace(group, seconds=paced_s))}"
+        if all(flow.point != "snd" for flow in flows):
+            return (
+                f"the sender paced its segments, or its application wrote no faster, {limited}: without a "
+                "loss and with RTTs near their minimum, neither a link nor its congestion window was full"
+                f"{_paced_at(flows)}{rest}"
+            )
         return (
-            f"the sender paced its segments, which limited {held(replace(group, seconds=paced_s))}: no ACK "
-            f"released what it sent, so its congestion window had room{rest}"
+            f"the sender paced its segments, {limited}: no ACK released what it sent, so its congestion "
+            f"window had room{rest}"
         )
     longest_s = sum(flow.slow_start_s for flow in flows)
     too_long = 0 < 2 * longest_s < group.seconds
@@ -184,10 +192,32 @@ def _slow_start(group: Group) -> str:
     said = f"the congestion window limited {held(group, _how_exactly(flows))}{before}: "
     why = _restarted(flows)
     if too_long:
-        return said + (why or _beside_slow_start(flows, longest_s))
+        return said + (why or _late_acks(flows, longest_s) or _beside_slow_start(flows, longest_s))
     # That it is below the BDP is known only where the rate of a link that was full is.
     below = ", cwnd still below the BDP" if all(_showed_link(flow) for flow in flows) else ""
-    return said + (why or f"slow start{below}") + _handshake_too(handshake, group)
+    why = why or f"{_growth(flows)}{below}"
+    return said + why + _handshake_too(handshake, group)
+
+
+def _growth(flows: Sequence[Flow]) -> str:
+    """How the window grew: where ACKs made RTTs long, CUBIC leaves slow start without a loss (RFC 9406)."""
+    late = any(not_of_data(flow) > 0.0 for flow in flows)
+    return "slow start, or congestion avoidance once RTTs had grown (HyStart)" if late else "slow start"
+
+
+def _late_acks(flows: Sequence[Flow], longest_s: float) -> str:
+    """That a window grew slowly behind slow start because ACKs made RTTs long."""
+    if len(flows) != 1 or flows[0].median_ms is None or not_of_data(flows[0]) == 0.0:
+        return ""
+    return (
+        f"slow start alone takes {duration(longest_s)} at most, and after it a window grows by about a "
+        f"segment in each RTT, which ACKs that waited made {from_ms(flows[0].median_ms)} long (median)"
+    )
+
+
+def _paced_at(flows: Sequence[Flow]) -> str:
+    goodput_bps = flows[0].goodput_bps
+    return f"; {rate(goodput_bps)} of payload passed" if len(flows) == 1 and goodput_bps is not None else ""
 
 
 def _beside_slow_start(flows: Sequence[Flow], longest_s: float) -> str:

@@ -22,6 +22,11 @@ const HOST: f64 = 2.0;
 const PACED: f64 = 0.8;
 /// Round trips in which any window has grown beyond use, and for each segment that it began with: it has doubled twice.
 const OUTGROWN: (f64, f64) = (40.0, 6.0);
+/// RTTs that hardly ever are longer than this many times the smallest met no queue: BBR sends a quarter more than a link carries for an RTT
+/// in eight.
+const FLAT: (f64, u32) = (1.125, 32);
+/// The same of what echoes took, in which the sender's own waits are.
+const ECHOES_FLAT: f64 = 1.25;
 /// What several bring together for half of the time, beyond the rate of one, shows that this is no link's, but its share of one.
 const BEYOND: f64 = 0.25;
 
@@ -61,6 +66,9 @@ impl Path {
     /// not be seen, without timestamps, data has to come evenly at that rate, and not in windows with pauses.
     /// Where its own queue refuses segments (`refused`), the sender has one to fill, of a few packets perhaps.
     pub(super) fn full_link(&self, refused: bool) -> Option<Link> {
+        if !refused && self.never_queued() {
+            return None;
+        }
         self.link
             .or_else(|| {
                 let link = steady::steady_rate(&self.series, self.segment())?;
@@ -149,6 +157,23 @@ impl Path {
             && self.of_network()
     }
 
+    /// Whether no link was full, as RTTs show away from the sender: they hardly ever rose above the smallest, nothing was lost, and any
+    /// congestion window would have filled a link and its queue meanwhile. Then the sender paced itself.
+    pub(super) fn never_queued(&self) -> bool {
+        let (base_ns, whole) = (self.halves.base_ns(), &self.halves.whole);
+        let flat = || {
+            let within =
+                |most_ns: Option<f64>, part: f64| most_ns.is_some_and(|ns| ns <= part * base_ns as f64);
+            whole.samples() >= FLAT.1
+                && within(whole.quantile(0.95), FLAT.0)
+                && within(self.halves.near.quantile(0.95), ECHOES_FLAT)
+        };
+        let alone = self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside();
+        let known = alone && self.halves.echoes > 0 && !self.beside_sender() && self.gaps.refused().is_none();
+        let rate = self.payload as f64 * 1e9 / self.series.span_ns().max(1) as f64;
+        known && base_ns > 0 && !self.trains.window_bound() && self.outlasts(rate) && flat()
+    }
+
     /// Segments that are in flight here at a rate, without a queue; `None` before anything measured that.
     fn in_flight(&self, rate: f64) -> Option<f64> {
         let base_ns = self.halves.base_ns() as f64;
@@ -162,7 +187,8 @@ impl Path {
     fn train_rate(&self) -> Option<f64> {
         let of_host =
             |rate: f64| self.link_behind().is_some_and(|link| rate > HOST * link.bytes_per_s as f64);
-        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate) && !self.sender_paces(*rate))?;
+        let paced = |rate: f64| self.sender_paces(rate) || self.never_queued();
+        let rate = self.trains.constant_rate().filter(|rate| !of_host(*rate) && !paced(*rate))?;
         let base_ns = self.halves.base_ns();
         let kept = || steady::is_kept(&self.series, rate, self.segment(), base_ns, !self.gaps.lost());
         (self.trains.mostly_queued() || self.beside() || kept()).then_some(rate)

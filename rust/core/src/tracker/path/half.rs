@@ -335,6 +335,14 @@ impl Halves {
             .map(|median_ns| (median_ns - self.base_ns() as f64) * self.added.data_share().unwrap_or(1.0))
     }
 
+    /// Whether the round trip mostly took twice its smallest or more, and data waited in hardly any of that: ACKs did, in the queue of
+    /// a link in their direction.
+    pub fn mostly_acks(&self) -> bool {
+        let twice =
+            self.whole.quantile(0.5).is_some_and(|median_ns| median_ns >= 2.0 * self.base_ns() as f64);
+        twice && self.added.data_share().is_some_and(|share| share < OF_DATA)
+    }
+
     /// What hardly any round trip is longer than; `None` without a sample.
     pub fn longest_ns(&self) -> Option<i64> {
         self.whole.quantile(0.95).map(|longest_ns| longest_ns as i64)
@@ -450,5 +458,7 @@ pub(super) fn apart(sum_ns: i64, round_ns: i64, least_ns: i64) -> bool {
     round_ns.saturating_sub(sum_ns) > (sum_ns / 20 * 3).max(least_ns)
 }
 
+/// Of what queues added to round trips, data did not wait in a link's queue if it has less than this part.
+const OF_DATA: f64 = 0.2;
 /// A half that is less than one part of so many is none.
 const NOTHING: i64 = 32;

@@ -162,7 +162,12 @@ impl Limits {
         limits.until_data_ns = until_data_ns(connection, direction, counted_ns) as f64;
         limits.ns[Limit::LossRecovery as usize] += limits.before_data_ns;
         if let Some(path) = sender.path.as_deref().filter(|path| path.link.is_none()) {
-            limits.leave_to_application(path.trains.constant_rate(), link, mean_rate(sender));
+            limits.leave_to_application(
+                path.trains.constant_rate(),
+                link,
+                mean_rate(sender),
+                path.never_queued(),
+            );
         }
         let held_ns = waits.map_or(0, |waits| waits.held[direction].1);
         limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
@@ -218,6 +223,8 @@ impl Limits {
         let with_late_ns = busy_ns + late_ns;
         let full = path.trains.full_share_of(with_late_ns, rates) * with_late_ns / busy_ns.max(1.0);
         let full = full.max(rounds_ns / busy_ns.max(1.0)).min(1.0);
+        // Round trips that ACKs make long show no link of the data.
+        let full = if constant.is_none() && path.halves.mostly_acks() { 0.0 } else { full };
         let by_trains = full > shared;
         let full = full.max(shared);
         // Behind routers, an ACK that passes here may release what comes much later.
@@ -314,7 +321,11 @@ impl Limits {
         if window_free == Limit::CongestionWindow {
             self.after_data_ns = after_ns;
             self.before_loss_ns = (before_ns - written_ns).max(0.0);
-            self.unprompted_ns = if mine { spread_ns.min(free_ns) } else { with_room_ns(free_ns) };
+            self.unprompted_ns = match () {
+                _ if path.never_queued() => free_ns,
+                _ if mine => spread_ns.min(free_ns),
+                _ => with_room_ns(free_ns),
+            };
         }
         add(Limit::LossRecovery, recovery_ns * (1.0 - in_recovery) + at(Wait::Silence));
         self.silent_ns = at(Wait::Silence);
@@ -344,13 +355,23 @@ impl Limits {
     /// A link that was full between the pauses of the application would have brought less in all than its rate for the
     /// whole time: a constant rate of which the mean over these pauses lacks less than half of them is the pace of the application.
     /// Data that mostly comes at one rate cannot be a link's if the application paused for more than what is left.
-    fn leave_to_application(&mut self, constant_rate: Option<f64>, link: Option<Link>, mean_rate: f64) {
+    /// Where no queue ever showed, that is what its sender seemed to pace itself for.
+    fn leave_to_application(
+        &mut self,
+        constant_rate: Option<f64>,
+        link: Option<Link>,
+        mean_rate: f64,
+        never_queued: bool,
+    ) {
         let paused = self.ns[Limit::Application as usize] / self.total_ns();
         let rates = [constant_rate, link.map(|link| link.bytes_per_s as f64)];
         let pace = |rate: f64| rate * (1.0 - paused.min(SOME) / 2.0) <= mean_rate;
         let paces = paused >= PAUSED && rates.into_iter().flatten().any(pace);
         if paces || link.is_some() && paused > 1.0 - MOST {
-            self.ns[Limit::Application as usize] += std::mem::take(&mut self.ns[Limit::Bandwidth as usize]);
+            let spread_ns = if never_queued { std::mem::take(&mut self.unprompted_ns) } else { 0.0 };
+            self.ns[Limit::CongestionWindow as usize] -= spread_ns;
+            let full_ns = std::mem::take(&mut self.ns[Limit::Bandwidth as usize]);
+            self.ns[Limit::Application as usize] += full_ns + spread_ns;
             (self.full_ns, self.paced) = (None, true);
         }
     }
@@ -428,7 +449,7 @@ mod tests {
     fn a_constant_rate_that_is_the_mean_over_pauses_is_the_application_s() {
         for (seconds, mean_rate) in [(5.0, 0.95e6), (1.6, 0.93e6)] {
             let mut limits = paused(seconds);
-            limits.leave_to_application(Some(1e6), None, mean_rate);
+            limits.leave_to_application(Some(1e6), None, mean_rate, false);
             assert_eq!(limits.ns[Limit::Application as usize], 10e9);
             assert_eq!(
                 (limits.ns[Limit::Bandwidth as usize], limits.full_ns, limits.paced),
@@ -443,7 +464,7 @@ mod tests {
         let link = Some(Link { bytes_per_s: 1_000_000, full_permille: 600, fair: false });
         for (seconds, application) in [(5.0, 10e9), (3.0, 3e9)] {
             let mut limits = paused(seconds);
-            limits.leave_to_application(None, link, 0.5e6);
+            limits.leave_to_application(None, link, 0.5e6, false);
             assert_eq!(limits.ns[Limit::Application as usize], application);
         }
     }
@@ -454,7 +475,7 @@ mod tests {
             [(5.0, Some(1e6), 0.5e6), (1.6, Some(1e6), 0.84e6), (0.9, Some(1e6), 0.99e6), (5.0, None, 0.95e6)]
         {
             let mut limits = paused(seconds);
-            limits.leave_to_application(rate, None, mean_rate);
+            limits.leave_to_application(rate, None, mean_rate, false);
             assert_eq!(limits, paused(seconds));
         }
     }

@@ -243,7 +243,7 @@ fn bottleneck(
         _ if path.link.is_some() => link_bps,
         Some(rate) => Some(rate),
         None if link_bps.is_some() => link_bps,
-        None if by_queue && full_share >= SHOWN && !path.beside() => {
+        None if by_queue && full_share >= SHOWN && !path.beside() && !path.halves.mostly_acks() => {
             Some(path.queued_rate().unwrap_or_else(|| trains.queued_rate()))
         }
         None => None,

@@ -18,7 +18,7 @@ const CHANGED: f64 = 0.1;
 /// ...and a queue stood for most of both: a smaller window fills no queue.
 const QUEUED: f64 = 0.8;
 /// ...and, unless most trains have one of them, both were all that there was for this part of the time.
-const MOSTLY: f64 = 0.7;
+const MOSTLY: f64 = 0.6;
 
 impl Trains {
     /// The rate that most trains share, and what share of them that is. While a queue stands, a link delivers at its own

@@ -168,6 +168,18 @@ def results() -> dict[str, Result]:
         "idle_phases": Result("idle_phases", {"phases": phases}),
         "utilization": Result("utilization", {"value": 0.625}),
         "connections": Result(
-            "connections", {"connections": [{"index": 0, "retransmissions": {"total": 1, "inferred": 0}}]}
+            "connections",
+            {
+                "connections": [
+                    {
+                        "index": 0,
+                        "bytes": {"unique": 10_000},
+                        "packets": {"data": 21},
+                        "data_s": 19.4,
+                        "goodput_bps": 4_123.7,
+                        "retransmissions": {"total": 1, "inferred": 0},
+                    }
+                ]
+            },
         ),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 RETRANSMISSION_WORDS = {
     "timeout": "RTO",
@@ -55,6 +56,24 @@ def count(number: int, thing: str, things: str = "") -> str:
         Several of it; without it, `thing` with an s.
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def transferred(connection: Mapping[str, Any], micro: str = "us") -> str:
+    """``800,000 bytes, goodput 7.86 Mbit/s over 814 ms``; bytes alone where no rate is known.
+
+    Parameters
+    ----------
+    connection : mapping
+        An entry of ``connections`` (docs/json.md).
+    micro : str
+        How microseconds are written.
+    """
+    size = count(connection["bytes"]["unique"], "byte")
+    speed, seconds = connection["goodput_bps"], connection["data_s"]
+    # Of one segment, the time is a delay: the text gives no rate either.
+    if speed is None or seconds is None or connection["packets"]["data"] == 1:
+        return size
+    return f"{size}, goodput {rate(speed)} over {duration(seconds, micro)}"
 
 
 def verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:

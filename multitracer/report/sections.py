@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from multitracer.model.quantities import transferred
 from multitracer.output.costs import definition
 from multitracer.output.used import is_logged
 from multitracer.report.facts import Fact
 from multitracer.report.interactive import Interactive
 from multitracer.report.markup import Markup, join, tag
-from multitracer.report.page_text import duration, micro, rate, share
+from multitracer.report.page_text import count, duration, micro, share
 from multitracer.report.tables import data_ends
 
 Object = Mapping[str, Any]
@@ -239,9 +240,6 @@ def subtitle(contract: Object) -> str:
         layers = sorted({source["layer"] for source in contract["sources"]})
         return f"No TCP capture; only: {' and '.join(layers)} log."
     most = max(connections, key=lambda one: one["bytes"]["unique"])
-    count = contract.get("connections_in_all", len(connections))
-    others = f"; and {count - 1:,} more connections" if count > 1 else ""
-    return (
-        f"{data_ends(most)}: {most['bytes']['unique']:,} bytes in "
-        f"{duration(most['end'] - most['start'])}, {rate(most['throughput_bps'])}{others}"
-    )
+    in_all = contract.get("connections_in_all", len(connections))
+    others = f"; and {count(in_all - 1, 'more connection')}" if in_all > 1 else ""
+    return f"{data_ends(most)}: {transferred(most, 'µs')}{others}"

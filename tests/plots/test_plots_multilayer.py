@@ -199,7 +199,7 @@ def test_trends_carry_their_rates():
 def test_title_tells_the_transfer():
     figure = build()
     assert figure.title == "192.0.2.1:1024 → [2001:db8::1]:80"
-    assert figure.subtitle.startswith("10,000 bytes in 19.4 s")
+    assert figure.subtitle.startswith("10,000 bytes, goodput 4.12 kbit/s over 19.40 s, ")
     assert figure.subtitle.endswith("1 retransmission, utilization 62.5%")
     assert figure.notes == ()
 

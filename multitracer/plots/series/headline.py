@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from multitracer.model.analysis import summary_of
-from multitracer.model.quantities import rate
-from multitracer.plots.panel import duration_words
+from multitracer.model.quantities import count, transferred
 from multitracer.plots.series.result_marks import Results, number
 from multitracer.plots.series.selection import Selection, unjoined
 
 
 def title_words(selection: Selection, results: Results) -> tuple[str, str]:
-    """Title (endpoints) and subtitle (bytes, duration, throughput, utilization)."""
+    """Title (endpoints) and subtitle (bytes, goodput, retransmissions, utilization)."""
     connection = selection.connection
     if connection is None:
         return "Link log without a TCP capture", ""
@@ -27,31 +27,31 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
     connection = selection.connection
     if connection is None:
         return
-    source = selection.snd if selection.snd is not None else selection.rcv
-    data = selection.segments(source, data=True)
-    if len(data):
-        acks = selection.segments(source, data=False)
-        start, end = int(data["t_ns"][0]), int(max([data["t_ns"][-1], *acks["t_ns"][-1:]]))
-        # New bytes: the payload without what had been sent before (duplicate bytes, Paper 4.3).
-        unique = int(data["length"].sum() - data["duplicate"].sum())
-        seconds = (end - start) / 1e9
-        yield f"{unique:,} bytes in {duration_words(seconds)}"
-        if seconds > 0:
-            yield f"{rate(8 * unique / seconds)} on average"
-        yield from _retransmitted(connection.index, results)
+    entry = _entry(connection.index, results)
+    if entry is not None:
+        yield transferred(entry)
+        yield _retransmitted(entry)
     value = number(summary_of(results, "utilization").get("value"))
     if value is not None:
-        yield f"utilization {100 * value:.1f}%"
+        flows = len(selection.measurement.connections)
+        yield f"utilization {100 * value:.1f}%" + (f" by all {flows:,} connections" if flows > 1 else "")
 
 
-def _retransmitted(index: int, results: Results) -> Iterator[str]:
-    """Retransmissions as the answer on connections counts them; nothing without that answer."""
-    for one in summary_of(results, "connections").get("connections", ()):
-        if one["index"] == index:
-            again, inferred = one["retransmissions"]["total"], one["retransmissions"]["inferred"]
-            words = f"{again:,} retransmissions" if again != 1 else "1 retransmission"
-            some = f" ({inferred:,} inferred)" if inferred else ""
-            yield words + (" (inferred)" if 0 < again <= inferred else some)
+def _entry(index: int, results: Results) -> dict[str, Any] | None:
+    """What the answers say of a connection, with the rates that the text has; None without them."""
+    found = summary_of(results, "connections").get("connections", ())
+    entry = next((one for one in found if one["index"] == index), None)
+    if entry is None:
+        return None
+    rates = summary_of(results, "throughput").get("connections", ())
+    return {**entry, **next((one for one in rates if one["conn"] == index), {})}
+
+
+def _retransmitted(entry: dict[str, Any]) -> str:
+    """Retransmissions as the answer on connections counts them."""
+    again, inferred = entry["retransmissions"]["total"], entry["retransmissions"]["inferred"]
+    some = f" ({inferred:,} inferred)" if inferred else ""
+    return count(again, "retransmission") + (" (inferred)" if 0 < again <= inferred else some)
 
 
 def missing_layers(selection: Selection, entity: int | None) -> Iterator[str]:

@@ -77,6 +77,8 @@ def with_corners(figure: Figure, fold: Fold) -> Figure:
 def _busy(panel: Panel) -> Iterator[Floats]:
     """Times at which something of a panel happens."""
     for series in panel.series:
+        if series.role == "cwnd_sample":
+            continue  # a poll is no event; where the value changes, its line steps
         if series.kind == "steps":
             yield series.x[np.r_[True, np.diff(series.y) != 0][: len(series.x)]]
         elif series.kind != "line" or series.record is not None:

@@ -30,6 +30,7 @@ Role = Literal[
     "trend",
     "trend_between",
     "cwnd",
+    "cwnd_sample",
     "ssthresh",
     "flight",
     "rwnd",
@@ -51,6 +52,7 @@ Role = Literal[
     "idle_timeout_wait",
     "idle_receiver_window",
     "idle_application",
+    "idle_last_ack",
     "idle_local_drop",
     "idle_recovery_stall",
     "idle_power_save",
@@ -59,7 +61,7 @@ Role = Literal[
     "pause",
     "limit_congestion",
     "limit_receiver",
-    "limit_application",
+    "limit_neither",
     "sack",
     "corrupted_true",
     "packet_path",
@@ -159,7 +161,7 @@ class Marks:
     y : array of float64 or None
         None: a vertical line across the panel.
     letter : str
-        Glyph drawn beside each place, in tcptrace's vocabulary; "" for the role's symbol alone.
+        Glyph drawn beside each place, with one meaning in all figures; "" for the role's symbol alone.
     texts : tuple of str
         Words printed beside each place where there is room; empty or one per place.
     details : tuple of str
@@ -184,9 +186,12 @@ class Marks:
         return (self.x >= window[0]) & (self.x <= window[1])
 
     def words(self, window: tuple[float, float]) -> str:
-        """Legend entry with the number of places in a time window; "" if there are none."""
+        """Legend entry with letter and number of places in a time window; "" if there are none."""
         count = int(self.inside(window).sum())
-        return f"{self.label} ({count:,})" if count and self.label else ""
+        if not count or not self.label:
+            return ""
+        explained = not self.letter or self.label.startswith(f"{self.letter}: ")
+        return f"{'' if explained else f'{self.letter}: '}{self.label} ({count:,})"
 
 
 @frozen(eq=False)
@@ -415,6 +420,8 @@ def _decades(values: Floats) -> tuple[float, float]:
 
 def duration_words(seconds: float) -> str:
     """A duration in the words of a label."""
+    if 0 < seconds < 0.9995e-3:
+        return f"{seconds * 1e6:,.3g} µs"
     return f"{seconds * 1e3:,.0f} ms" if seconds < 0.9995 else f"{seconds:,.1f} s"
 
 

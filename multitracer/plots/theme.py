@@ -1,7 +1,7 @@
 """What each role looks like, in light and dark, for every renderer.
 
-Colours are Okabe and Ito's (2008), told apart with any colour vision; shape and line style carry every
-distinction a second time.
+Colours are Okabe and Ito's (2008), and two of Tol's muted scheme (2021), told apart with any colour vision;
+shape and line style carry every distinction a second time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ ThemeName = Literal["light", "dark"]
 
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
+OLIVE, SAND = "#999933", "#DDCC77"
 
 
 @frozen
@@ -69,6 +70,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "trend_between": Look(link, dash="dotted", width=1.6),
         "zero_window": Look(GREEN, "s", 4.0),
         "cwnd": Look(link, width=1.8),
+        "cwnd_sample": Look(link, "o", 4.0),
         "ssthresh": Look(VERMILION, dash="dashed", width=1.3),
         "flight": Look(flight, width=1.0),
         "rwnd": Look(GREEN, dash="dotted", width=1.5),
@@ -88,7 +90,8 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "idle_handshake": Look(SKY),
         "idle_timeout_wait": Look(VERMILION),
         "idle_receiver_window": Look(GREEN),
-        "idle_application": Look(PURPLE),
+        "idle_application": Look(OLIVE),
+        "idle_last_ack": Look(SAND),
         "idle_local_drop": Look(BLUE),
         "idle_recovery_stall": Look(ORANGE),
         "idle_power_save": Look(YELLOW),
@@ -97,7 +100,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "pause": Look(ORANGE),
         "limit_congestion": Look(link),
         "limit_receiver": Look(GREEN),
-        "limit_application": Look(PURPLE),
+        "limit_neither": Look(OLIVE),
         "sack": Look(PURPLE, width=1.4),
         "corrupted_true": Look(VERMILION, "D", 4.5, hollow=True, width=1.2),
         "packet_path": Look(link, width=0.8),

@@ -116,8 +116,8 @@ def test_axes_carry_units_and_legends_the_rates():
     words = texts(mpl.draw(built()))
     assert "Time since the first TCP event [s]" in words
     assert "Sequence number (layers offset) [bytes]" in words
-    assert "trend: 800 B/s" in words
-    assert "timeout, genuine (1)" in words
+    assert "trend: 6.4 kbit/s" in words
+    assert "T: timeout, genuine (1)" in words
     assert "RlpSnd_rst: link resets (1)" in words
 
 

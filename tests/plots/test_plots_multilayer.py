@@ -97,7 +97,7 @@ def test_zero_windows_are_marked_with_z():
 def test_a_judged_timeout_shows_verdict_and_backoff_once():
     figure = build()
     timeout = marks(figure, "timeout:genuine")
-    assert timeout.letter == "R"
+    assert timeout.letter == "T"
     assert timeout.texts == ("2 × RTO",)
     assert "link: genuine" in timeout.details[0]
     assert not any(m.name == "retransmission:timeout" for m in figure.panel("sequence").marks)
@@ -106,7 +106,7 @@ def test_a_judged_timeout_shows_verdict_and_backoff_once():
 def test_without_verdicts_the_retransmission_itself_is_marked():
     figure = build(r={})
     again = marks(figure, "retransmission:timeout")
-    assert again.letter == "R"
+    assert again.letter == "T"
     assert again.x.tolist() == [15.5]
 
 
@@ -190,7 +190,7 @@ def test_a_lane_without_spans_in_the_window_is_not_shown():
 def test_trends_carry_their_rates():
     figure = build()
     link = series(figure, "RlpSnd_data trend")
-    assert link.label == "trend: 800 B/s"
+    assert link.label == "trend: 6.4 kbit/s"
     assert (link.y[1] - link.y[0]) / (link.x[1] - link.x[0]) == pytest.approx(800.0)
     names = {s.name for panel in build(trends=False).panels for s in panel.series}
     assert not any("trend" in name for name in names)

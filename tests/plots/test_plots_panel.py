@@ -66,14 +66,17 @@ def test_a_panel_is_found_by_name():
         figure.panel("q")
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.4, "400 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")])
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0, "0 ms"), (24e-6, "24 µs"), (0.4, "400 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")],
+)
 def test_duration_words(seconds, said):
     assert duration_words(seconds) == said
 
 
 @pytest.mark.parametrize(
     ("rate", "said"),
-    [(848.2, "848 B/s"), (9_999.0, "9,999 B/s"), (25_430.0, "25.4 kB/s"), (3.21e8, "321 MB/s")],
+    [(848.2, "6.79 kbit/s"), (25_430.0, "203 kbit/s"), (3.21e8, "2.57 Gbit/s")],
 )
 def test_rate_words(rate, said):
     assert trends.rate_words(rate) == said

@@ -1,8 +1,11 @@
-"""What the sender may send and does: congestion window, threshold, flight, advertised window, and the limit.
+"""What the sender may send and does: congestion window, threshold, flight, advertised window.
+
+A lane shows which window is full. That is not yet what limits a transfer: behind a full link the congestion
+window is full, too (docs/limits.md).
 
 References
 ----------
-RFC 5681 section 2 (cwnd, rwnd, FlightSize); RFC 7661 section 4.3 (application-limited).
+RFC 5681 section 2 (cwnd, rwnd, FlightSize).
 """
 
 from __future__ import annotations
@@ -26,16 +29,17 @@ from multitracer.plots.series.window_layer import segment_size, window_panel
 LIMITS: tuple[tuple[Role, str], ...] = (
     ("limit_congestion", "congestion window"),
     ("limit_receiver", "advertised window"),
-    ("limit_application", "neither (no data)"),
+    ("limit_neither", "neither"),
 )
-LANE = "limited by"
+LANE = "full window"
 MOMENT_S = 0.01
+_NEITHER = 2  # of LIMITS
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """The windows in bytes over time, under lanes that say which one held the sender back."""
+    """The windows in bytes over time, under a lane that says which one had no room."""
     selection = select(measurement, options)
-    panel = window_panel(selection)
+    panel = window_panel(selection, base.asked(options))
     if panel is None:
         raise base.nothing(PLOT.name, "neither a sender's capture nor a kernel log of its windows")
     window = base.window_of(panel.series, panel.series, options)
@@ -52,9 +56,18 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     lanes = Panel("lanes", Axis("", ""), spans=tuple(limits), lanes=(LANE,), height=0.07) if limits else None
     notes = []
     if base.by_name(panel.series, "TcpSnd_cwnd") is None:
-        notes.append("no kernel log: congestion window not known, and with it no limit but the receiver's")
+        notes.append("no kernel log: only a full advertised window is known")
+    elif limits:
+        notes += _blank(panel.series, window)
     windows = replace(panel, height=1.0, marks=(*panel.marks, *marks))
     return base.figure(PLOT.name, selection, results, (lanes, windows), window, options, notes=notes)
+
+
+def _blank(series: tuple[Series, ...], window: tuple[float, float]) -> Iterator[str]:
+    """Why the lane is empty at first."""
+    cwnd, flight = base.by_name(series, "TcpSnd_cwnd"), base.by_name(series, "TcpSnd_flight")
+    if cwnd is not None and flight is not None and cwnd.x[0] > max(window[0], flight.x[0]) + MOMENT_S:
+        yield f"congestion window not known before {cwnd.x[0]:.3g} s: the log's first sample"
 
 
 def _held(series: Series, x: Floats) -> Floats:
@@ -65,7 +78,7 @@ def _held(series: Series, x: Floats) -> Floats:
 
 
 def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Spans]:
-    """Which window had no room for another segment, from event to event; nothing without data in flight."""
+    """Which window had no room for another segment; nothing without data in flight or with cwnd unknown."""
     cwnd, rwnd = base.by_name(series, "TcpSnd_cwnd"), base.by_name(series, "TcpSnd_rwnd")
     x = flight.x
     if not len(x):
@@ -75,16 +88,13 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
         if one is not None and len(one.x):
             # tcp_probe shows a change at the sample after it: the value known at the end of each step.
             room[row] = _held(one, x) - flight.y
-    held: Array = np.full(len(x), 2)
+    held: Array = np.full(len(x), _NEITHER)
     held[room[1] < mss] = 1
     held[(room[0] < mss) & (room[0] <= room[1])] = 0
-    if cwnd is None:
-        held[held != 1] = -1
+    unknown = np.full(len(x), True) if cwnd is None else x < cwnd.x[0]
+    held[unknown & (held != 1)] = -1
     held[flight.y <= 0] = -1
-    # Between an ACK and the segment that it releases there is room for a moment: that is no limit of its own.
-    lasting = np.append(np.diff(x) >= MOMENT_S, True)
-    lasting[0] = True
-    held = held[np.maximum.accumulate(np.where(lasting, np.arange(len(x)), 0))]
+    held = _without_moments(x, held)
     edges = np.flatnonzero(np.diff(held, prepend=-2))
     starts, ends = x[edges], np.append(x[edges[1:]], x[-1:])
     for code, (role, words) in enumerate(LIMITS):
@@ -94,6 +104,14 @@ def _limits(series: tuple[Series, ...], flight: Series, mss: int) -> Iterator[Sp
             yield Spans(f"limit:{words}", role, starts[mine], ends[mine], LANE, words, LANE, texts, texts)
 
 
-PLOT = Plot(
-    "cwnd", "Congestion window, ssthresh, flight and advertised window, and what limits the sender", build
-)
+def _without_moments(x: Floats, held: Array) -> Array:
+    """A window with room for a moment, between an ACK and the segment that it releases, counts as full."""
+    edges = np.flatnonzero(np.diff(held, prepend=-2))
+    lengths = np.diff(x[edges], append=x[-1])
+    brief = (held[edges] == _NEITHER) & (lengths < MOMENT_S)
+    brief[:1] = False
+    of_run = held[edges][np.maximum.accumulate(np.where(brief, 0, np.arange(len(edges))))]
+    return np.repeat(of_run, np.diff(np.append(edges, len(x))))
+
+
+PLOT = Plot("cwnd", "Congestion window, ssthresh, flight and advertised window, and which is full", build)

@@ -7,13 +7,16 @@ Paper 4.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from multitracer.model.analysis import summary_of
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
 from multitracer.plots.figures.multilayer import build as build_multilayer
-from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans
+from multitracer.plots.panel import Axis, Figure, Panel, Series, Spans, duration_words
 from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series import result_marks
 from multitracer.plots.series.result_marks import Results
@@ -34,15 +37,24 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     by_cause = [_in_lane(one) for one in spans]
     shown = tuple(one.lane for one in by_cause)
     lanes = Panel("lanes", Axis("", ""), spans=tuple(by_cause), lanes=shown, height=0.07 * len(shown))
-    totals = tuple(_total(one, full.window[1]) for one in spans)
-    growth = Panel("total", Axis("Cumulative idle time", "s"), totals, height=0.45, zero=True)
+    window = _of_all(full.window, spans, options)
+    lengths = np.array([float(np.sum(one.end - one.start)) for one in spans])
+    unit, size = base.time_unit(lengths)
+    totals = tuple(_total(one, window[1], size) for one in spans)
+    growth = Panel("total", Axis("Cumulative idle time", unit), totals, height=0.45, zero=True)
     notes = [*full.notes]
     if answer.summary.get("phases"):
-        lengths = [float(np.sum(one.end - one.start)) for one in spans]
-        notes.insert(0, f"idle for {sum(lengths):,.1f} s in {sum(len(one.start) for one in spans):,} phases")
-    return base.figure(
-        PLOT.name, selection, results, (lanes, sequence, growth), full.window, options, notes=notes
-    )
+        phases, flows = sum(len(one.start) for one in spans), len(measurement.connections)
+        whose = f"link of {flows:,} connections " if flows > 1 else ""
+        notes.insert(0, f"{whose}idle for {duration_words(lengths.sum())} in {count(phases, 'phase')}")
+    return base.figure(PLOT.name, selection, results, (lanes, sequence, growth), window, options, notes=notes)
+
+
+def _of_all(window: tuple[float, float], spans: Sequence[Spans], options: PlotOptions) -> tuple[float, float]:
+    """What is drawn, up to the last phase of all connections: the link is idle for all of them at once."""
+    start = min(window[0], *(float(one.start.min()) for one in spans))
+    end = max(window[1], *(float(one.end.max()) for one in spans))
+    return window[0] if options.from_s is not None else start, window[1] if options.to_s is not None else end
 
 
 def _in_lane(spans: Spans) -> Spans:
@@ -52,13 +64,14 @@ def _in_lane(spans: Spans) -> Spans:
     )
 
 
-def _total(spans: Spans, until: float) -> Series:
-    """Seconds idle for one cause up to each time: it grows inside a phase and rests outside."""
+def _total(spans: Spans, until: float, size: float) -> Series:
+    """Time idle for one cause up to each time: it grows inside a phase and rests outside."""
     length = np.cumsum(spans.end - spans.start)
     x = np.concatenate([np.stack([spans.start, spans.end], axis=1).ravel(), [max(until, spans.end[-1])]])
     y = np.concatenate([np.stack([np.append(0.0, length[:-1]), length], axis=1).ravel(), length[-1:]])
     words = spans.label.removeprefix("idle: ")
-    return Series(f"total:{words}", spans.role, x, y, kind="line", label=f"{words}: {length[-1]:,.1f} s")
+    label = f"{words}: {duration_words(float(length[-1]))}"
+    return Series(f"total:{words}", spans.role, x, y * size, kind="line", label=label)
 
 
 PLOT = Plot("idle", "Idle phases of the link by cause, and how they add up", build)

@@ -94,7 +94,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         ],
         window,
     )
-    windows = window_panel(selection)
+    windows = window_panel(selection, base.asked(options))
     title, subtitle = title_words(selection, results)
     return Figure(
         PLOT.name,
@@ -117,8 +117,9 @@ def _trend(series: list[Series], name: str, window: tuple[float, float], group: 
     for one in series:
         if one.name == name:
             inside = one.inside(window)
-            found = fit(one.x[inside], one.y[inside])
-            if found is not None:
+            x, y = one.x[inside], one.y[inside]
+            found = fit(x, y)
+            if found is not None and trends.is_straight(found, x, y):
                 label = f"trend: {trends.rate_words(found.rate)}"
                 yield trends.series(f"{name} trend", found, "trend", label=label, group=group)
 

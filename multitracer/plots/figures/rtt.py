@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.model.quantities import duration
 from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Timeline
 from multitracer.plots import base
@@ -61,10 +62,13 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     series += _kernel(selection, states, kernel, size)
     window = base.window_of(series, series, options)
     if len(acks):
-        low = float(seconds.min()) * size
+        least_s = result_marks.min_rtt_s(selection, results)
+        name = "smallest sample" if least_s is None else "min RTT"
+        least_s = float(seconds.min()) if least_s is None else least_s
         x = np.array([max(window[0], float(series[0].x[0])), float(series[0].x[-1])])
-        label = f"min RTT: {low:,.3g} {unit}"
-        series.append(Series("TcpSnd_min_rtt", "min_rtt", x, np.full(2, low), kind="line", label=label))
+        label = f"{name}: {duration(least_s, 'µs')}"
+        low = np.full(2, least_s * size)
+        series.append(Series("TcpSnd_min_rtt", "min_rtt", x, low, kind="line", label=label))
     panel = Panel("rtt", Axis("RTT", unit), tuple(series), tuple(_timeouts(selection, results)), zero=True)
     notes = []
     if len(states) == 0 or not np.any(states["rto_ns"] >= 0):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from multitracer.model.analysis import summary_of
 from multitracer.model.quantities import count, transferred
-from multitracer.plots.series.result_marks import Results, number
+from multitracer.plots.series.result_marks import Results, entry_of, number
 from multitracer.plots.series.selection import Selection, unjoined
 
 
@@ -27,9 +27,11 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
     connection = selection.connection
     if connection is None:
         return
-    entry = _entry(connection.index, results)
+    entry = entry_of(selection, results)
     if entry is not None:
-        yield transferred(entry)
+        rates = summary_of(results, "throughput").get("connections", ())
+        # As the text has them.
+        yield transferred({**entry, **next((one for one in rates if one["conn"] == connection.index), {})})
         yield _retransmitted(entry)
     value = number(summary_of(results, "utilization").get("value"))
     if value is not None:
@@ -37,17 +39,7 @@ def _facts(selection: Selection, results: Results) -> Iterator[str]:
         yield f"utilization {100 * value:.1f}%" + (f" by all {flows:,} connections" if flows > 1 else "")
 
 
-def _entry(index: int, results: Results) -> dict[str, Any] | None:
-    """What the answers say of a connection, with the rates that the text has; None without them."""
-    found = summary_of(results, "connections").get("connections", ())
-    entry = next((one for one in found if one["index"] == index), None)
-    if entry is None:
-        return None
-    rates = summary_of(results, "throughput").get("connections", ())
-    return {**entry, **next((one for one in rates if one["conn"] == index), {})}
-
-
-def _retransmitted(entry: dict[str, Any]) -> str:
+def _retransmitted(entry: Mapping[str, Any]) -> str:
     """Retransmissions as the answer on connections counts them."""
     again, inferred = entry["retransmissions"]["total"], entry["retransmissions"]["inferred"]
     some = f" ({inferred:,} inferred)" if inferred else ""

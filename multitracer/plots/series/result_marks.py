@@ -6,7 +6,7 @@ Where a result is missing, resets and XOFF intervals are read off the link log i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,23 @@ def number(value: object) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def entry_of(selection: Selection, results: Results) -> Mapping[str, Any] | None:
+    """What the answer on connections says of the one that is drawn; None without it."""
+    if selection.connection is None:
+        return None
+    index, found = selection.connection.index, summary_of(results, "connections").get("connections", ())
+    return next((one for one in found if one["index"] == index), None)
+
+
+def min_rtt_s(selection: Selection, results: Results) -> float | None:
+    """The min RTT of the path as the text has it; None where no capture next to the sender shows it."""
+    entry = entry_of(selection, results)
+    if entry is None or selection.snd is None or selection.measurement.snd != selection.snd:
+        return None
+    least_ms = number((entry.get("rtt") or {}).get("base_ms"))
+    return None if least_ms is None else least_ms / 1e3
+
+
 def timeout_rows(selection: Selection, results: Results) -> Table | None:
     """Judged timeouts of the connection's sender."""
     rows = table(results, "timeouts")
@@ -105,7 +122,7 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
             role,
             selection.seconds(some["t_ns"]),
             (some["seq"] + shift).astype(np.float64),
-            letter="R",
+            letter="T",
             label=words,
             group=group,
             texts=tuple(f"{2 ** min(b, 20)} \N{MULTIPLICATION SIGN} RTO" if b else "" for b in backoffs),
@@ -273,7 +290,7 @@ def idle_spans(results: Results, lane: str) -> Iterator[Spans]:
         cause = str(phase.get("cause") or "unknown")
         look = IDLE_LOOKS.get(cause, ("idle_unknown", cause))
         if awaits_last_ack(phase):
-            look = look[0], LAST_ACK_NAME
+            look = "idle_last_ack", LAST_ACK_NAME
         by_look.setdefault(look, []).append((start, end))
     for (role, words), pairs in by_look.items():
         start_end = np.array(sorted(pairs))

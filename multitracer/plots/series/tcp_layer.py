@@ -13,7 +13,7 @@ from multitracer.plots.series.selection import BAD_CHECKSUM, Selection
 
 
 class Look(NamedTuple):
-    """How one cause of retransmission is marked: tcptrace's letters where it has one."""
+    """How one cause of retransmission is marked; R (any of them) and 3 (third duplicate ACK) are `tsg`'s."""
 
     role: Role
     letter: str
@@ -21,8 +21,8 @@ class Look(NamedTuple):
 
 
 RETRANSMISSION_LOOKS: dict[str, Look] = {
-    "timeout": Look("timeout", "R", "RTO retransmission"),
-    "fast": Look("fast_retransmit", "3", "fast retransmit"),
+    "timeout": Look("timeout", "T", "RTO retransmission"),
+    "fast": Look("fast_retransmit", "F", "fast retransmit"),
     "slow_start": Look("slow_start_retransmission", "r", "slow-start retransmission"),
     "tail_loss_probe": Look("tail_loss_probe", "P", "tail loss probe"),
     "unneeded_probe": Look("other_retransmission", "K", "keep-alive or window probe"),

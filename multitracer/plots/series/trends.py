@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from multitracer.model.arrays.regression import FittedLine
+from multitracer.model.quantities import rate
+from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Role, Series
+
+ALIKE = 0.1
+"""Slope of a line and mean rate of what it was fitted to differ by no more than this part."""
 
 
 def series(
@@ -33,10 +38,18 @@ def series(
 
 
 def rate_words(bytes_per_second: float) -> str:
-    """A rate in the words of a legend."""
-    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if abs(bytes_per_second) >= 100 * size:
-            return f"{bytes_per_second / size:,.0f} {unit}"
-        if abs(bytes_per_second) >= 10 * size:
-            return f"{bytes_per_second / size:,.1f} {unit}"
-    return f"{bytes_per_second:,.0f} B/s"
+    """A rate in the words of the text: bit/s."""
+    return rate(8 * bytes_per_second)
+
+
+def is_straight(line: FittedLine, x: Floats, y: Floats) -> bool:
+    """Whether a line tells the rate of what it was fitted to: elsewhere the rate changed, and no line fits.
+
+    Parameters
+    ----------
+    line : FittedLine
+    x, y : arrays of float64
+        The places, in order of x.
+    """
+    mean = (float(y.max()) - float(y[0])) / (float(x[-1]) - float(x[0]))
+    return abs(line.rate - mean) <= ALIKE * abs(mean)

@@ -18,10 +18,20 @@ ROOM = 2.5
 
 
 GROUP = "TCP sender's windows"
+MOST_SAMPLES = 500
+"""In what is shown: more dots would make one line."""
 
 
-def window_panel(selection: Selection) -> Panel | None:
-    """Congestion window, threshold, flight and receiver window over time; None without any of them."""
+def window_panel(selection: Selection, window: tuple[float, float] = (-np.inf, np.inf)) -> Panel | None:
+    """Congestion window, threshold, flight and receiver window over time; None without any of them.
+
+    Parameters
+    ----------
+    selection : Selection
+        The flow that is drawn.
+    window : (float, float)
+        What is shown of it, in seconds from the first TCP event.
+    """
     states = selection.states()
     kernel = [
         series
@@ -31,7 +41,8 @@ def window_panel(selection: Selection) -> Panel | None:
         )
         if series is not None
     ]
-    found = kernel + _capture(selection)
+    samples = [*_samples(kernel[0], window)] if kernel and kernel[0].role == "cwnd" else []
+    found = kernel + samples + _capture(selection)
     if not found:
         return None
     tops = [float(s.y.max()) for s in found if s.role in ("cwnd", "flight")]
@@ -39,6 +50,13 @@ def window_panel(selection: Selection) -> Panel | None:
     fitted = tuple(s if float(np.median(s.y)) <= room else _beyond(s) for s in found)
     marks = tuple(_zero_windows(fitted))
     return Panel("window", Axis("Window", "bytes"), fitted, marks, height=0.42, zero=True)
+
+
+def _samples(cwnd: Series, window: tuple[float, float]) -> Iterator[Series]:
+    """A dot for each value that the log has, while they are few: between two of them, nothing is known."""
+    if int(cwnd.inside(window).sum()) <= MOST_SAMPLES:
+        label = "sample of TcpSnd_cwnd"
+        yield replace(cwnd, name="TcpSnd_cwnd samples", role="cwnd_sample", kind="points", label=label)
 
 
 def _beyond(series: Series) -> Series:

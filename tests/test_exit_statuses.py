@@ -33,6 +33,8 @@ def test_the_issues_that_count_as_data_loss_are_listed() -> None:
         (2, ("analyze", VJ / "snd.pcap", VJ / "snd.pcap")),
         (3, ("analyze", "missing.pcap")),
         (3, ("analyze", ROOT / "docs" / "images")),
+        (3, ("analyze", "empty.pcap")),
+        (3, ("report", "empty.pcap", "-o", "page.html")),
         (3, ("batch", ROOT / "docs" / "images", "-o", "out")),
         (3, ("info", ROOT / "README.md")),
         (4, ("analyze", "cut.pcap", "--strict")),
@@ -44,6 +46,7 @@ def test_a_command_ends_with_the_status_of_the_page(
     status: int, words: tuple[str | Path, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.pcap").write_bytes((VJ / "snd.pcap").read_bytes()[:24])
     (tmp_path / "cut.pcap").write_bytes((VJ / "snd.pcap").read_bytes()[:-7])
     done = run(*words)
     assert done.returncode == status, done.stderr

@@ -15,11 +15,12 @@ import pytest
 from support_samples import ROOT, SAMPLES
 
 import multitracer as mt
-from multitracer.cli import diagnosis, render
+from multitracer.cli import diagnosis, loss_words, render
 from multitracer.cli.terminal import Console
+from multitracer.diagnosis.field import lost
 from multitracer.diagnosis.field.carried import carried_s
 from multitracer.diagnosis.field.entries import flow
-from multitracer.diagnosis.field.phrases import percent_at_least, percent_at_most
+from multitracer.diagnosis.field.phrases import percent, percent_at_least, percent_at_most
 from multitracer.model.quantities import duration, rate
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds
@@ -294,3 +295,26 @@ def test_the_page_says_what_the_terminal_says(name: str, contracts: Callable[[st
     assert all(re.sub(r"\W", "", fact.text) in said for fact in found)
     cause = next(fact for fact in found if fact.kind not in sections.NO_CAUSE)
     assert said.startswith("Maincause" + re.sub(r"\W", "", cause.title))
+
+
+def test_a_bound_of_next_to_nothing_is_not_nothing() -> None:
+    used: Object = {"value": 0.99, "basis": "estimate from captures", "idle_share": 0.0002, "span_s": 10.0}
+    used |= {"idle_low": 0.0, "idle_high": 0.0002, "low": 0.98, "high": 1.0, "idle_s": 0.002}
+    used |= {"duplicate_share": 0.0, "duplicate_bytes": 0, "sent_bytes": 1_000_000}
+    printed = io.StringIO()
+    render._utilization(
+        Console(file=printed, width=4000), {"utilization": used, "idle_phases": [], "connections": []}
+    )
+    assert line(printed.getvalue(), "Link idle") == "at most 0.02% of the time in which it could have sent"
+
+
+def test_a_share_beside_its_counts_is_rounded_as_others() -> None:
+    assert lost._beside_counts(40 / 2_803) == percent(40 / 2_803) == "1.4%"
+    assert lost._beside_counts(1 / 90_000) == "0.01%"
+
+
+def test_losses_between_the_ends_name_the_ends() -> None:
+    (only,) = mt.analyze(mt.read(SAMPLES / "bbr")).contract(9)["connections"]
+    assert loss_words.losses(only, {"data_lost": 3}).startswith(
+        "3 segments between the captures of both ends"
+    )

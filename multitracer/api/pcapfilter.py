@@ -41,6 +41,7 @@ def compiled(text: str) -> Matches:
     UsageError
         The filter cannot be read; the message names the place.
     """
+    _refuse_display_filter(text)
     if len(text) > _LONGEST:
         raise UsageError(f"--filter: longer than {_LONGEST:,} letters")
     tokens, at = [], 0
@@ -57,6 +58,28 @@ def compiled(text: str) -> Matches:
     if reader.at < len(tokens):
         raise UsageError(f"--filter: {tokens[reader.at]!r} does not belong here; words are joined by and, or")
     return matches
+
+
+_DISPLAY = re.compile(r"(?<![\w.:])([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)(?:\s*(?:==|eq)\s*([^\s()&|]+))?")
+_FIELDS = {
+    "tcp.port": "port", "tcp.srcport": "port", "tcp.dstport": "port", "ip.addr": "host", "ip.src": "host",
+    "ip.dst": "host", "ipv6.addr": "host", "ipv6.src": "host", "ipv6.dst": "host",
+}  # fmt: skip
+
+
+def _refuse_display_filter(text: str) -> None:
+    """Filters of Wireshark have another syntax; what they ask for is said in the one of captures."""
+    found = _DISPLAY.search(text[:_LONGEST])
+    if found is None or found[1].partition(".")[0] not in ("tcp", "ip", "ipv6", "eth", "frame", "udp"):
+        return
+    field, value = found[1], found[2]
+    if field == "tcp.stream":
+        write = f"name the connection with --conn{f' {value}' if value else ' N'}"
+    elif field in _FIELDS and value:
+        write = f"write {f'{_FIELDS[field]} {value}'!r}"
+    else:
+        write = "write a capture filter: 'host 10.0.0.2 and port 443'"
+    raise UsageError(f"--filter: {field!r} belongs to a display filter of Wireshark; {write}")
 
 
 class _Reader:

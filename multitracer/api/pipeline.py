@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from multitracer import registry
@@ -24,6 +24,7 @@ from multitracer.model.errors import (
     UsageError,
 )
 from multitracer.model.parser import Parser
+from multitracer.model.quantities import count
 from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
 from multitracer.reading.discovery import STDIN, Files, discover
@@ -214,6 +215,24 @@ def _whole(
     return measurement
 
 
+def refuse_without_tcp(m: Measurement) -> None:
+    """Refuse captures in which nothing can be analysed.
+
+    Raises
+    ------
+    NothingToRead
+        All that was read is captures, and none has a segment of TCP.
+    """
+    if all(one.layer == "tcp" and one.tcp_segments == 0 for one in m.sources):
+        raise NothingToRead("; ".join(f"{one.path}: {_no_segments(one.records)}" for one in m.sources))
+
+
+def _no_segments(packets: int) -> str:
+    if packets < 2:
+        return "1 packet, not of TCP" if packets else "no packets"
+    return f"{packets:,} packets, none of them TCP"
+
+
 def _left_out(error: MultiTracerError) -> str:
     """The code of the issue that a file of a directory was left out."""
     if isinstance(error, UnmappedTable):
@@ -396,4 +415,26 @@ def _nothing(paths: Iterable[str | os.PathLike[str]], issues: list[Issue]) -> st
         return f"{where}: no files here; name a directory with traces (captures, kernel logs, link logs)"
     looked = "; ".join(f"{os.path.basename(issue.path)}: {issue.detail}" for issue in issues[:3])
     more = f"; and {len(issues) - 3} more" if len(issues) > 3 else ""
-    return f"{where}: no readable trace among {len(issues)} files ({looked}{more})"
+    below = next(
+        (one for path in paths if os.path.isdir(path) for one in _with_traces(os.fspath(path))), None
+    )
+    batch = f"`multitracer batch {where} -o OUT` analyses all such directories"
+    advice = "" if below is None else f"; there are traces in {below}: {batch}"
+    return f"{where}: no readable trace among {count(len(issues), 'file')} ({looked}{more}){advice}"
+
+
+_LOOKED_INTO = 20
+"""Directories, and files of each, in which traces are looked for after all."""
+
+
+def _with_traces(path: str) -> Iterator[str]:
+    """Directories in a directory that hold traces."""
+    known = registry.parsers()
+    with os.scandir(path) as entries:
+        folders = sorted(one.path for one in entries if one.is_dir() and not one.name.startswith("."))
+    for folder in folders[:_LOOKED_INTO]:
+        for file in discover([folder]).found[:_LOOKED_INTO]:
+            with contextlib.suppress(MultiTracerError, OSError):
+                recognise(file, known)
+                yield folder
+                break

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from multitracer.batch.outcome import Batch, Record
+from multitracer.batch.outcome import Batch, Record, goodput_bps
 from multitracer.batch.page import table
 from multitracer.report.markup import Child, Markup, join, tag
 from multitracer.report.page_text import duration, rate, share, spelled
@@ -144,7 +144,7 @@ def _row(record: Record, state: str, names: Sequence[str]) -> Sequence[Any]:
         known = [one[name] for one in connections if one[name] is not None]
         return (sum(known), f"{sum(known):,}") if known or not connections else (None, "")
 
-    goodput, rtt = most.get("goodput_bps"), most.get("rtt_mean_ms")
+    goodput, rtt = goodput_bps(record), most.get("rtt_mean_ms")
     cause = next((one for one in record["causes"] if one["share"]), None)
     return [
         link(record),

@@ -34,7 +34,7 @@ def main_cause(found: Difference) -> str:
         return f"{words}, but its interval includes zero."
     against = [one for one in found.causes if one.difference_s * found.difference_s < 0]
     if against and abs(against[-1].difference_s) >= 0.1 * abs(found.difference_s):
-        return f"{words}; {spelled(against[-1].cause)} works against it: {signed(against[-1].difference_s)}."
+        return f"{words}; partly offset by {spelled(against[-1].cause)}: {signed(against[-1].difference_s)}."
     return f"{words}."
 
 
@@ -55,6 +55,11 @@ def method(found: Difference) -> str:
         f"Times are for {_size(found.bytes)}, the mean before: a set's time over its payload. "
         "The differences of all causes sum to the whole."
     )
+    if any(_without_path(one) for one in found.causes):
+        words += (
+            f" What a longer or shorter RTT changed in other rows is in the row {_NAMES['round_trip']}: "
+            "their differences are without it, and are not after minus before."
+        )
     if found.low_s is None:
         return words
     sets = ", as two sets" if found.paired and found.before.measurements < PAIRS else ""
@@ -62,6 +67,12 @@ def method(found: Difference) -> str:
         "" if found.p_value is None else f" Permutation test of equal times{sets}: p = {found.p_value:.2g}."
     )
     return f"{words} Compared {how}; 95% intervals by bootstrap over measurements.{test}"
+
+
+def _without_path(one: CauseChange) -> bool:
+    """Whether a part of a cause's difference is in the row of the RTT."""
+    whole_s = one.after_s - one.before_s
+    return one.cause != "round_trip" and abs(one.difference_s - whole_s) > 0.005 * abs(whole_s)
 
 
 def metric(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,6 +12,7 @@ from multitracer.batch.storage import filesystem, is_remote
 from multitracer.model.errors import MultiTracerError, UnreadableFile
 from multitracer.model.frozen import frozen
 from multitracer.reading.discovery import SETTINGS_FILE
+from multitracer.reading.opening import recognise
 
 HEAD_BYTES = 65536
 CAPTURE_ENDINGS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".pcap.zst", ".pcapng.zst")
@@ -130,11 +132,23 @@ def _in_directory(root: str, directory: str, names: list[str]) -> tuple[list[Uni
         units.append(_unit(root, name if place == "." else f"{place}/{name}", members, whole=False))
     unread = [Unread(_under(root, path), reason) for path, reason in rest]
     unread += [
-        Unread(_under(root, path), "not a trace of a known format")
+        Unread(_under(root, path), _why_not(path))
         for path in paths
         if path not in traces and path.lower().endswith(CAPTURE_ENDINGS)
     ]
     return units, unread
+
+
+def _why_not(path: str) -> str:
+    """What `analyze` says of a file that is no trace, without the advice that fits a single one."""
+    from multitracer import registry
+
+    try:
+        recognise(path, registry.parsers())
+    except MultiTracerError as error:
+        said = str(error).removeprefix(f"{path}: ")
+        return re.split(r"; | \(see ", said, maxsplit=1)[0]
+    return "not a trace of a known format"
 
 
 def _is_trace(path: str) -> bool:

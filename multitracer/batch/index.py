@@ -10,7 +10,7 @@ from multitracer.batch.all_measurements import all_measurements, link, used, wor
 from multitracer.batch.comparison import Change
 from multitracer.batch.difference import Difference
 from multitracer.batch.difference_page import by_cause
-from multitracer.batch.outcome import Batch, Record, flag_rule, flagged_for
+from multitracer.batch.outcome import Batch, Record, flag_rule, flagged_for, goodput_bps
 from multitracer.batch.page import page, table
 from multitracer.batch.pictures import histogram, study_chart
 from multitracer.batch.study import Pivot
@@ -157,9 +157,7 @@ def _histogram(found: Batch) -> Markup:
             {
                 "name": record["name"],
                 "utilization": record["utilization"]["value"],
-                "goodput_bps": max(
-                    record["connections"], key=lambda one: int(one["bytes"]), default={"goodput_bps": None}
-                )["goodput_bps"],
+                "goodput_bps": goodput_bps(record),
             }
             for record in found.done
         ]

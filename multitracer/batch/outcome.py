@@ -21,6 +21,18 @@ _BROKE_OFF = {"call_dropped": "the call was dropped", "unfinished": "the transfe
 _STOOD_STILL = {"standstill": "the path stalled", "log_stall": "nothing moved"}
 
 
+def goodput_bps(record: Record) -> float | None:
+    """Payload of all connections per second, from the first packet to the last; of one, its own goodput."""
+    found = record["connections"]
+    if len(found) < 2:
+        return found[0].get("goodput_bps") if found else None
+    if any(one.get("start_s") is None or one.get("duration_s") is None for one in found):
+        return None
+    start_s = min(float(one["start_s"]) for one in found)
+    seconds = max(float(one["start_s"]) + float(one["duration_s"]) for one in found) - start_s
+    return 8.0 * sum(int(one["bytes"] or 0) for one in found) / seconds if seconds > 0 else None
+
+
 def flagged_for(record: Record, below: float) -> str:
     """Why a measurement is flagged; empty if it is not, or could not be analysed.
 

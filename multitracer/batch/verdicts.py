@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from multitracer.batch.outcome import Batch, Record, flag_rule
+from multitracer.batch.outcome import Batch, Record, flag_rule, goodput_bps
 from multitracer.batch.rules import Broken
 from multitracer.model import quantities
 
@@ -93,8 +92,7 @@ def _used(record: Record) -> str:
 
 
 def _goodput(record: Record) -> str:
-    most: dict[str, Any] = max(record["connections"], key=lambda one: int(one["bytes"]), default={})
-    value = most.get("goodput_bps")
+    value = goodput_bps(record)
     return "" if value is None else quantities.rate(value)
 
 

@@ -183,6 +183,7 @@ def _at_hand(job: Job) -> Iterator[str]:
 
 def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
     import multitracer as mt
+    from multitracer.api.pipeline import refuse_without_tcp
     from multitracer.api.selection import select
 
     before = os.getcwd()
@@ -193,6 +194,7 @@ def _analyse(job: Job, key: str) -> tuple[dict[str, Any], str | None]:
             try:
                 paths = _directory(job) if job["whole"] else [_as_file(name) for name in job["files"]]
                 measurement = mt.read(*paths, detail="auto", point=job["point"] or None)
+                refuse_without_tcp(measurement)
                 measurement = select(measurement, job["conns"], job["filter"])
                 analysis = mt.analyze(measurement)
                 contract = analysis.to_dict()

@@ -159,7 +159,7 @@ def command(
 
     if not time_limit > 0:
         raise UsageError(f"--time-limit {time_limit:g}: must be positive")
-    with batch_progress() as report:
+    with batch_progress() as shown, _resumable(shown) as report:
         began = time.monotonic()
         found = batch(
             root,
@@ -247,6 +247,24 @@ def _said(record: dict[str, Any]) -> str:
     """The first sentences of the diagnosis, where no cause has a share."""
     found = [one["text"] for one in record["diagnosis"][:2]]
     return " ".join(found) or "cause unknown"
+
+
+@contextmanager
+def _resumable(report: Report) -> Iterator[Report]:
+    """Says how far the run came if it is interrupted: what is done is kept."""
+    last: list[Progress] = []
+
+    def step(state: Progress) -> None:
+        last[:] = [state]
+        report(state)
+
+    try:
+        yield step
+    except KeyboardInterrupt:
+        if last:
+            done = f"{last[0].done:,} of {last[0].total:,} done"
+            say(f"multitracer: {done}; run the same command again to resume", err=True)
+        raise
 
 
 @contextmanager

@@ -200,7 +200,7 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
     Measurement
         As of `multitracer.read`, reduced to the connections that the command line selects.
     """
-    from multitracer.api.pipeline import read
+    from multitracer.api.pipeline import read, refuse_without_tcp
     from multitracer.cli.progress import progress
 
     chosen = selection()
@@ -210,6 +210,7 @@ def load(paths: Sequence[str], formats: Sequence[str], detail: Detail = "full") 
         found = read(
             *paths, format=parse_formats(formats), progress=step, detail=detail, point=chosen["point"]
         )
+    refuse_without_tcp(found)
     return selected(found)
 
 

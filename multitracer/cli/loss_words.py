@@ -188,7 +188,7 @@ def losses(connection: Object, both: Object | None = None) -> str:
     parts = [f"at least {upstream:,} upstream of this capture" if upstream else ""]
     if both is not None:
         number = both["data_lost"]
-        parts.append(f"{count(number, 'segment')} between both captures" if number else "")
+        parts.append(f"{count(number, 'segment')} between the captures of both ends" if number else "")
     else:
         at_receiver = facts is not None and facts.discarded > 0
         behind = (

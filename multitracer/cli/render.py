@@ -17,6 +17,7 @@ from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
+from multitracer.diagnosis.field.phrases import percent_at_most
 from multitracer.output.losses import has_all_sent, possibly_again, some_missing
 from multitracer.output.observed import known_point
 from multitracer.output.rtt import idle_before_s
@@ -318,7 +319,8 @@ def _utilization(console: Console, contract: Object) -> None:
         style = "bold green" if used else "bold red"
         console.print(Text(f"TCP {verdict} of the link's capacity", style))
     about, share = idle_share(found)
-    _line(console, "Link idle", f"{about}{share:.1%} of the time in which it could have sent")
+    part = percent_at_most(share) if about.startswith("at most") else f"{share:.1%}"
+    _line(console, "Link idle", f"{about}{part} of the time in which it could have sent")
     _line(console, "Duplicates", loss_words.duplicated(contract))
     _line(console, "Source", str(found["basis"]).replace("_", " "))
     causes: dict[str, list[float]] = {}

@@ -82,9 +82,14 @@ def verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:
     return {"total": found.total(), **{word: found[word] for word in ("spurious", "genuine", "inconclusive")}}
 
 
+def voter(name: str) -> str:
+    """Who cast a vote on a retransmission, from its name in the JSON."""
+    return {"ack_path": "ACK path", "too_early": "too early"}.get(name, name)
+
+
 def votes(cast: Mapping[str, str]) -> str:
     """``receiver, eifel: spurious; link: genuine``; "none" without a vote."""
     names: dict[str, list[str]] = {}
     for name, vote in cast.items():
-        names.setdefault(vote, []).append(name)
+        names.setdefault(vote, []).append(voter(name))
     return "; ".join(f"{', '.join(who)}: {vote}" for vote, who in names.items()) or "none"

@@ -14,7 +14,7 @@ from multitracer.batch.difference import difference
 from multitracer.batch.difference_page import difference_page
 from multitracer.batch.find import Unread
 from multitracer.batch.index import index_page
-from multitracer.batch.outcome import Batch, flag_rule
+from multitracer.batch.outcome import Batch, flag_rule, goodput_bps
 from multitracer.batch.rows import COLUMNS
 from multitracer.batch.verdicts import markdown
 
@@ -163,3 +163,14 @@ def test_no_table_of_a_comparison_goes_beyond_the_page(tmp_path: Path, width: in
             "() => [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
         )
         assert page.evaluate(beyond) == [0, 0]
+
+
+def test_goodput_and_bytes_are_of_all_connections() -> None:
+    flows = [
+        {"bytes": 1_000_000, "start_s": 0.0, "duration_s": 1.0, "goodput_bps": 8e6},
+        {"bytes": 3_000_000, "start_s": 2.0, "duration_s": 2.0, "goodput_bps": 12e6},
+    ]
+    assert goodput_bps({"connections": flows}) == 8e6
+    assert goodput_bps({"connections": flows[:1]}) == 8e6
+    assert goodput_bps({"connections": flows[1:]}) == 12e6
+    assert goodput_bps({"connections": []}) is None

@@ -314,3 +314,16 @@ def test_what_could_not_be_analysed_is_no_empty_set(kind: str, monkeypatch: pyte
     error = MemoryError if kind == "memory-limit" else NothingToRead
     with pytest.raises(error, match=None if error is MemoryError else "it ended with status 1"):
         mt.compare(A, B)
+
+
+def test_a_note_says_why_rows_do_not_subtract() -> None:
+    before, after = row("a", 10.0, receiver_window=0.9), row("b", 20.0, rtt_ms=40.0, receiver_window=0.9)
+    assert "are not after minus before" in words.method(compared([before], [after]))
+    alike = row("b", 20.0, receiver_window=0.9)
+    assert "after minus before" not in words.method(compared([before], [alike]))
+
+
+def test_what_has_the_other_sign_offsets_a_cause() -> None:
+    before = row("a", 10.0, receiver_window=0.4, loss_recovery=0.1)
+    after = row("b", 12.0, receiver_window=0.1, loss_recovery=0.6)
+    assert "; partly offset by receiver window: -" in words.main_cause(compared([before], [after]))

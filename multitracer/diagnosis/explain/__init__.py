@@ -14,6 +14,7 @@ from multitracer.diagnosis.explain.explainer import Explainer
 from multitracer.diagnosis.explain.explanation import Explanation as Explanation
 from multitracer.layers.tcp.transit import near_sender
 from multitracer.model.errors import UsageError
+from multitracer.model.quantities import count
 from multitracer.model.table import Table
 from multitracer.model.timeline import Timeline
 from multitracer.output.results import Answers
@@ -59,7 +60,11 @@ def explain(
         found = np.flatnonzero(rows["record"] == packet)
         if not len(found) or (conn is not None and int(rows["conn"][found[0]]) != conn):
             of = f" of connection {conn}" if conn is not None else ""
-            raise UsageError(f"{m.sources[source].path}: packet {packet} is no TCP segment{of}")
+            capture = m.sources[source]
+            if packet > capture.records:
+                there = f"it has {count(capture.records, 'packet')}"
+                raise UsageError(f"{capture.path}: there is no packet {packet:,}; {there}")
+            raise UsageError(f"{capture.path}: packet {packet:,} is no TCP segment{of}")
         return Explainer(analysis, rows, int(found[0]), source).explain()
     assert at_s is not None
     if conn is None:

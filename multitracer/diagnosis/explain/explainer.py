@@ -15,7 +15,7 @@ from multitracer.diagnosis.explain.rules import RULES, VOTES, seconds_text, span
 from multitracer.layers.tcp.fates import Fates, fates
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState, sender_state
 from multitracer.model import schema
-from multitracer.model.quantities import count
+from multitracer.model.quantities import count, voter
 from multitracer.model.schema.results import FATES
 from multitracer.model.table import Table
 from multitracer.model.timeline import Connection
@@ -142,10 +142,12 @@ class Explainer:
             counts = ", ".join(f"{names.count(name)} {RULES[name].name}" for name in dict.fromkeys(names))
             begin, end = int(episode["t_ns"].min()), int(episode["t_ns"].max())
             number = int(np.count_nonzero(episode["t_ns"] <= self.t_ns))
+            which = f"; this is number {number} of them" if len(episode) > 1 else ""
+            when = f"at {self._at(begin)}" if begin == end else f"from {self._at(begin)} to {self._at(end)}"
             explanation.add(
                 "episode",
-                f"loss recovery {value['episode']} of this direction, {self._at(begin)} to {self._at(end)}: "
-                f"{count(len(episode), 'segment')} retransmitted ({counts}); this is number {number} of them",
+                f"loss recovery {value['episode']} of this direction: {count(len(episode), 'segment')} "
+                f"retransmitted ({counts}), {when}{which}",
                 int(episode["record"][0]),
                 int(episode["record"][-1]),
             )
@@ -166,7 +168,7 @@ class Explainer:
         for name, meaning in VOTES.items():
             vote = schema.VOTES[int(table[name][row])]
             if vote != "abstains":
-                explanation.add("vote", f"{name.replace('_', ' ')}: {vote}; {meaning[vote]}")
+                explanation.add("vote", f"{voter(name)}: {vote}; {meaning[vote]}")
 
     def _copies(self, explanation: Explanation) -> None:
         """Every sending of the first byte, with what the receiver's capture says of it."""

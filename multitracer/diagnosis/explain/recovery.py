@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.diagnosis.explain.rules import RULES, VOTES, span_text
 from multitracer.model import schema
+from multitracer.model.quantities import voter
 from multitracer.model.table import Table
 
 _TRIGGERS = {
@@ -17,11 +18,13 @@ _TRIGGERS = {
     "rack": "the delivery of something sent later (RFC 8985)",
 }
 _UNDONE = {
-    "loss": "a Linux sender restores cwnd: an old echo, or duplicates reported for all (TCPLossUndo)",
+    "loss": "a Linux sender restores cwnd (TCPLossUndo): an ACK echoed a timestamp from before the "
+    "retransmission, or the receiver reported every retransmission as a duplicate",
     "frto": "a Linux sender restores cwnd by F-RTO (TCPSpuriousRTOs), unless that is off",
     "full": "a Linux sender restores cwnd at the end of recovery (TCPFullUndo)",
     "partial": "a Linux sender restores cwnd during recovery (TCPPartialUndo)",
-    "dsack": "a Linux sender restores cwnd: duplicates were reported for all (TCPDSACKUndo)",
+    "dsack": "a Linux sender restores cwnd (TCPDSACKUndo): the receiver reported every "
+    "retransmission as a duplicate",
 }
 _VOTERS = ("too_early", "dsack", "eifel")
 
@@ -68,7 +71,7 @@ def verdict_sentences(retransmissions: Table, row: int) -> Iterator[tuple[str, s
     for name in _VOTERS:
         vote = schema.VOTES[int(retransmissions[name][row])]
         if vote != "abstains":
-            yield "vote", f"{name.replace('_', ' ')}: {vote}; {VOTES[name][vote]}", 0
+            yield "vote", f"{voter(name)}: {vote}; {VOTES[name][vote]}", 0
 
 
 def timer_sentence(timeouts: Table, row: int) -> str:

@@ -75,13 +75,18 @@ def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
         which = f"({most:,} {of})"
         if not needless and all(flow.without_sack and not flow.timestamps for flow in flows):
             which = f"or only late ({most:,} {of}: neither SACK nor timestamps show which)"
-        return f"at most {percent_at_most(most / sent)} of the segments{whose} were lost {which}{needless}"
+        return f"at most {_beside_counts(most / sent)} of the segments{whose} were lost {which}{needless}"
     said = f"at least {percent_at_least(least / sent)} of the segments{whose} were lost"
     if not most:
         return f"{said} ({least:,} {of}){_discarded(discarded, least)}{needless}"
     if vague:
         return f"{said} before this capture ({least:,} {of}), an unknown number after it{needless}"
     return f"{said} before this capture ({least:,} {of}), at most {most:,} after it{needless}"
+
+
+def _beside_counts(share: float) -> str:
+    """An upper bound beside the counts that it is made of, rounded as other shares are."""
+    return percent(share) if share >= 0.0005 else percent_at_most(share)
 
 
 def _no_loss(flows: tuple[Flow, ...]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.idle import LAST_ACK_NAME, awaits_last_ack
+from multitracer.model.quantities import voter
 from multitracer.model.table import Array, Table
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Marks, Role, Spans, duration_words
@@ -137,7 +138,7 @@ def timeout_marks(selection: Selection, rows: Table, shift: int, group: str) -> 
 def votes(rows: Table, row: int) -> str:
     """How each independent vote on a timeout went."""
     names = ("eifel", "dsack", "frto", "too_early", "receiver", "ack_path", "link", "kernel")
-    cast = [f"{name}: {vote}" for name in names if (vote := rows.words(name)[row]) != "abstains"]
+    cast = [f"{voter(name)}: {vote}" for name in names if (vote := rows.words(name)[row]) != "abstains"]
     return ", ".join(cast) if cast else "no vote"
 
 

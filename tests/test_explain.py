@@ -109,7 +109,7 @@ def test_receivers_capture_alone_says_so() -> None:
     [
         ({}, "needs --packet N or --at SECONDS"),
         ({"packet": 1, "at_s": 1.0}, "needs --packet N or --at SECONDS"),
-        ({"packet": 10**9}, "no TCP segment"),
+        ({"packet": 10**9}, "there is no packet 1,000,000,000; it has 440 packets"),
         ({"packet": 1, "conn": 7}, "no connection 7"),
         ({"at_s": 1e6}, "sent nothing near that time"),
         ({"at_s": -50.0}, "sent nothing near that time"),

@@ -162,7 +162,7 @@ def test_nothing_readable_says_what_was_there(tmp_path: Path, made_up: Seen) -> 
     with pytest.raises(NothingToRead, match="no files here"):
         pipeline.read(tmp_path)
     (tmp_path / "notes").write_text("nothing")
-    with pytest.raises(NothingToRead, match="no readable trace among 1 files"):
+    with pytest.raises(NothingToRead, match="no readable trace among 1 file "):
         pipeline.read(tmp_path)
 
 

@@ -54,7 +54,7 @@ QUESTIONS = {
             "utilization",
         ),
     ),
-    "queueing": Question(needs=("segments",)),
+    "queueing": Question(needs=("segments",), uses=("connections",)),
     "dccp": Question(needs=("dccp_packets",), specific=True),
     "goodput": Question(needs=("segments", "snd", "rcv")),
     "fairness": Question(needs=("segments", "result:throughput", "result:connections")),

@@ -154,7 +154,7 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     bounds = min(low, by_rate), min(high, by_rate * VARIES)
     counts = sent, duplicate, twice
-    return _summary(found.basis, found.rate, idle_share, idle_bounds, bounds, span / 1e9, counts)
+    return _summary(found.basis, path.rate_bps / 8, idle_share, idle_bounds, bounds, span / 1e9, counts)
 
 
 def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:

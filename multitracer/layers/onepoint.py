@@ -50,6 +50,10 @@ def one_point(m: Timeline, connection: Connection, source: int) -> dict[str, Any
     direction: Mapping[str, Any] = summary.get(("forward", "reverse")[connection.data_dir], {})
     text = direction.get("path")
     found: dict[str, Any] = dict(_NOTHING if text is None else json.loads(text))
+    if found["bottleneck"] is not None and not m.summarised:
+        from multitracer.layers.tcp.link_rate import by_all_sources
+
+        found["bottleneck"] = by_all_sources(m, connection, source, found["bottleneck"])
     kernel = kernel_limits(m, connection, source, direction, found["limits"])
     if kernel is not None:
         found["limits"] = kernel

@@ -56,12 +56,13 @@ def test_what_is_said(name: str, kinds: list[str], analyzed: Analyzed) -> None:
 
 
 def test_a_standing_queue_is_no_well(analyzed: Analyzed) -> None:
-    """Seventeen times the BDP in flight: nothing is lost, and everything waits 8 s (Paper 5.2)."""
+    """Eight times the BDP in flight: nothing is lost, and everything waits 8 s (Paper 5.2)."""
     queue = analyzed("flow-control")["diagnosis"][1]
     entry = analyzed("flow-control")["connections"][0]["bottleneck"]
     assert entry["standing_queue_ms"]["median"] == pytest.approx(8030, abs=5)
-    assert "added 8.03 s (median; 95th percentile 8.37 s) to a base RTT of 497 ms" in queue["text"]
-    assert "17.1 times the BDP of 403 bytes in flight" in queue["text"]
+    base = "a base RTT of 997 ms (full segment; 497 ms for a SYN)"
+    assert f"added 8.03 s (median; 95th percentile 8.37 s) to {base}" in queue["text"]
+    assert "8.5 times the BDP of 808 bytes in flight" in queue["text"]
 
 
 def test_what_the_queue_dropped_costs_the_link_nothing(analyzed: Analyzed) -> None:
@@ -157,7 +158,7 @@ def test_utilization_from_captures_alone_is_an_estimate_with_bounds(analyzed: An
 def test_load_is_told_in_bytes_and_seconds(analyzed: Analyzed) -> None:
     (entry,) = analyzed("flow-control")["queueing"]["connections"]
     assert entry["rtt_min_s"] == pytest.approx(0.497, abs=0.001)
-    assert entry["queueing_delay_s"]["median"] == pytest.approx(8.56, abs=0.05)
+    assert entry["queueing_delay_s"]["median"] == pytest.approx(8.03, abs=0.01)
     assert entry["drain_s"]["median"] == pytest.approx(entry["queueing_delay_s"]["median"], rel=0.15)
     assert entry["smaller_window"]["window_bytes"] < entry["load_bytes"]["median"]
 

@@ -80,6 +80,7 @@ def flow(
         rate_exact=bool(bottleneck.get("rate_exact", True)),
         queue_ms=None if queue.get("median") is None else (queue["median"], queue["p95"]),
         base_rtt_ms=bottleneck.get("base_rtt_ms"),
+        full_base_ms=bottleneck.get("full_base_rtt_ms"),
         median_ms=(entry.get("rtt") or {}).get("median_ms"),
         base_at_most=queue_at_least(entry),
         opener_away=_opener_away(entry),

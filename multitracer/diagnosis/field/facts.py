@@ -109,7 +109,8 @@ class Flow:
         Whether that is its rate within a few percent: not where jitter spreads the rates, nor by a queue.
     queue_ms : tuple of float or None
         Median and 95th percentile of what the queue added to the RTT.
-    base_rtt_ms : float or None
+    base_rtt_ms, full_base_ms : float or None
+        The smallest RTT, and that of a full segment, which the queue adds to.
     median_ms : float or None
         Median RTT of the whole path, as the entry has it.
     base_at_most : bool
@@ -334,6 +335,7 @@ class Flow:
     median_ms: float | None = None
     base_at_most: bool = False
     opener_away: bool = False
+    full_base_ms: float | None = None
 
     @property
     def rtt_ms(self) -> float | None:
@@ -465,13 +467,6 @@ class Flow:
         rtt_ms = self.rtt_ms
         longer = rtt_ms is not None and rtt_ms >= JITTER_TIMES * (self.base_rtt_ms or 0.0)
         return longer or self.has_queue
-
-    @property
-    def own_ms(self) -> float:
-        """What a packet's transmission takes of the median RTT, besides base RTT and queue; 0 if unknown."""
-        if self.median_ms is None or self.base_rtt_ms is None or self.queue_ms is None or self.base_at_most:
-            return 0.0
-        return max(self.median_ms - self.base_rtt_ms - self.queue_ms[0], 0.0)
 
     @property
     def is_mostly_queue(self) -> bool:

@@ -27,8 +27,8 @@ STANDING = "a standing queue (bufferbloat)"
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
-OWN_MS, OWN_PART = 1.0, 0.1
-"""From so much, and this part of the queue, on, what a packet itself takes on the link is said."""
+OWN_PART = 0.1
+"""From this part of the base RTT of a SYN on, what a full segment takes longer on the link is said."""
 
 APART_TIMES, APART_MS = 1.5, 5.0
 """Medians of a queue that differ by more are said of connections one by one."""
@@ -241,24 +241,15 @@ def _queue(group: Group, *, named: bool = False) -> str:
     # Jitter and delayed ACKs are a part of what is short beside the path.
     what = "the queue" if usual.hardly_jitters else "queue and jitter"
     what = STANDING if named and usual.has_queue else what
-    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}{_with_packet(usual)}"
-
-
-def _with_packet(flow: Flow) -> str:
-    """``; with a packet's own transmission, the median RTT was 35.8 ms``, where that is far from the sum."""
-    if flow.queue_ms is None or flow.median_ms is None or flow.rate_bps is None:
-        return ""
-    noted = flow.own_ms >= max(OWN_MS, OWN_PART * flow.queue_ms[0])
-    return (
-        f"; with a packet's own transmission, the median RTT was {from_ms(flow.median_ms)}" if noted else ""
-    )
+    return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
 
 
 def _above(flow: Flow, base_ms: float) -> Flow:
     """What its queue added to another base RTT of the same path."""
     above = (flow.base_rtt_ms or 0.0) - base_ms
     median, p95 = flow.queue_ms or (0.0, 0.0)
-    return replace(flow, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms)
+    full_ms = None if flow.full_base_ms is None else flow.full_base_ms - above
+    return replace(flow, queue_ms=(median + above, p95 + above), base_rtt_ms=base_ms, full_base_ms=full_ms)
 
 
 def _by_connection(flows: list[Flow]) -> tuple[float, float, float] | None:
@@ -311,7 +302,18 @@ def queue_words(
     # The base RTT may be too large, and what ACKs and echoes measure is the last packet of several.
     about = "about " if flow.base_at_most else ""
     added = f" added {about}{from_ms(median)} (median{tail}{when})"
-    base = f"{'at most ' if flow.base_at_most else ''}{from_ms(flow.base_rtt_ms or 0.0)}"
-    if (flow.base_rtt_ms or 0.0) < HOST_MS and flow.point != "snd":
-        base = OF_HOSTS
-    return f"{added} to a base RTT of {base}"
+    return f"{added} to a base RTT of {_base_words(flow)}"
+
+
+def _base_words(flow: Flow) -> str:
+    """``at most 40 ms``; ``833 ms (full segment; 463 ms for a SYN)`` where a packet's own transmission is much.
+
+    It and the queueing delay are the median RTT.
+    """
+    base_ms = flow.base_rtt_ms or 0.0
+    full_ms = base_ms if flow.full_base_ms is None else flow.full_base_ms
+    if full_ms < HOST_MS and flow.point != "snd":
+        return OF_HOSTS
+    noted = full_ms > (1 + OWN_PART) * base_ms
+    of = f" (full segment; {from_ms(base_ms)} for a SYN)" if noted else ""
+    return f"{'at most ' if flow.base_at_most else ''}{from_ms(full_ms)}{of}"

@@ -147,6 +147,8 @@ fn push_bottleneck(out: &mut String, found: &Bottleneck) {
     or_null(out, found.data_share, |out, share| push_rounded(out, share, 6));
     out.push_str(",\n        \"base_rtt_ms\": ");
     push_ms(out, found.base_ns.map(|ns| ns as f64));
+    out.push_str(",\n        \"full_base_rtt_ms\": ");
+    push_ms(out, found.full_base_ns);
     out.push_str(",\n        \"shared_with\": ");
     or_null(out, found.shared_with, |out, others| push_int(out, i64::from(others)));
     out.push_str(",\n        \"evidence\": ");

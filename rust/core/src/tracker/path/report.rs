@@ -28,6 +28,8 @@ pub struct Bottleneck {
     pub data_share: Option<f64>,
     /// Smallest round trip, nanoseconds.
     pub base_ns: Option<i64>,
+    /// Smallest round trip of a full segment, nanoseconds: what queues add is over it.
+    pub full_base_ns: Option<f64>,
     /// Other connections that queue at the same place; `None` if they were not compared.
     pub shared_with: Option<u32>,
     /// Whether a queue stood for most of that time.
@@ -274,6 +276,7 @@ fn bottleneck(
         acks_share: path.halves.added.acks_share(),
         data_share: path.halves.added.data_share(),
         base_ns,
+        full_base_ns,
         shared_with: path.shared,
         by_queue,
         by_rate,

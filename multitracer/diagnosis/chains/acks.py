@@ -16,13 +16,16 @@ from multitracer.model.timeline import Connection
 
 _RUN = 4
 
+_NOISE_NS = 1_000_000
+"""Hosts delay ACKs by less than this without any queue: batched interrupts, a process that wakes up."""
+
 
 def ack_chains(evidence: Evidence) -> list[Chain]:
     """Runs of compressed ACKs.
 
     Compressed: ACKs that left the receiver one by one arrive closer than half of that spacing, four and more
-    in a row, after being held up for longer than the smallest round trip takes. The sender answers with a
-    burst.
+    in a row, after being held up for longer than the smallest round trip takes, and than hosts do. The sender
+    answers with a burst.
     """
     m = evidence.m
     if m.snd is None or m.rcv is None:
@@ -60,7 +63,7 @@ def _runs(
     trips = data_at(evidence.m, connection, evidence.m.snd, reverse=True)["rtt_ns"]
     trips = trips[trips > 0]
     usual = int((arrived - acks["t_ns"]).min())
-    held_ns = usual + (int(trips.min()) if len(trips) else 0)
+    held_ns = usual + max(int(trips.min()) if len(trips) else 0, _NOISE_NS)
     chains = []
     for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
         if high - low + 1 < _RUN:

@@ -9,6 +9,7 @@ import pytest
 from support_samples import SAMPLES
 
 import multitracer as mt
+from multitracer.cli.loss_words import duplicated
 
 LINK_BPS = {"backoff": 9600, "bbr": 10_000_000, "call-dropped": 9600, "link-burst": 9600}
 QUEUED = ("call-dropped", "flow-control", "link-resets-sack", "link-resets-vj", "local-drops")
@@ -50,3 +51,18 @@ def test_base_and_queue_are_the_median_rtt(name: str, contracts: dict[str, dict[
     )
     (text,) = [one["text"] for one in found["diagnosis"] if one["kind"] == "queue"]
     assert re.search(r"to a base RTT of \d+ ms \(full segment; \d+ ms for a SYN\)", text)
+
+
+def test_what_a_full_queue_dropped_was_no_duplicate_on_the_link(
+    contracts: dict[str, dict[str, Any]],
+) -> None:
+    """All 51 losses of this path of 10 Mbit/s came at a full queue: no byte arrived twice."""
+    used = contracts["bbr"]["utilization"]
+    assert used["duplicates_certain"]
+    assert used["duplicate_bytes"] == 73_848
+    assert used["carried_twice_bytes"] == 0
+    assert duplicated(contracts["bbr"]).startswith(
+        "0.0% of the bytes on the link, by retransmission (capture"
+    )
+    # Segments that a link reset flushed had been on the link.
+    assert not contracts["link-resets-vj"]["utilization"]["estimate"]["duplicates_certain"]

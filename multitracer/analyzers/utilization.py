@@ -137,7 +137,10 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     found, span = estimate.found, total(estimate.span)
     # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
     least_twice = min(_arrived_twice(m), duplicate)
-    twice = round(least_twice + (1 - path.overflow_share) * (duplicate - least_twice))
+    # What a timer repaired may have been lost in an outage of the link, behind a queue that stands.
+    overflowed = estimate.found.overflowed and path.overflow_share >= MOSTLY
+    overflow_share = 1.0 if overflowed else path.overflow_share
+    twice = round(least_twice + (1 - overflow_share) * (duplicate - least_twice))
     middle, most = estimate.middle_ns, estimate.most_ns
     least = max(estimate.least_ns - round(1e9 * _stalled_s(entries)), 0)
     duplicate_share = _share_twice(sent, duplicate, twice)
@@ -154,7 +157,10 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     low = (1 - most / span) * (1 - duplicate / sent) * found.rate / found.peak
     bounds = min(low, by_rate), min(high, by_rate * VARIES)
     counts = sent, duplicate, twice
-    return _summary(found.basis, path.rate_bps / 8, idle_share, idle_bounds, bounds, span / 1e9, counts)
+    return {
+        **_summary(found.basis, path.rate_bps / 8, idle_share, idle_bounds, bounds, span / 1e9, counts),
+        "duplicates_certain": overflowed,
+    }
 
 
 def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:

@@ -265,7 +265,8 @@ def duplicated(contract: Object) -> str:
     found = contract["utilization"]
     logged = is_logged(found)
     # Which copies the link carried, only its log shows, or the capture where they arrive.
-    most = 0.0 if logged else most_twice(contract)
+    certain = bool(found.get("duplicates_certain"))
+    most = 0.0 if logged or certain else most_twice(contract)
     share = f"at most {percent_at_most(most)}" if most else f"{found['duplicate_share']:.1%}"
     said = f"{share} of the bytes on the link"
     if logged:
@@ -274,4 +275,5 @@ def duplicated(contract: Object) -> str:
         (connection["arrivals"] or {}).get("network_duplicate", 0) for connection in contract["connections"]
     )
     seen = f"; the network duplicated {count(copies, 'segment')}" if copies else ""
-    return f"{said}, by retransmission{seen}"
+    shown = " (capture at the receiver)" if certain else ""
+    return f"{said}, by retransmission{shown}{seen}"

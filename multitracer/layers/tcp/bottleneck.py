@@ -46,6 +46,16 @@ are as far apart as an application wrote them, or a shaper lets bursts pass.
 """
 
 
+_OVERFLOWS, _AT_LONGEST = 0.95, 0.8
+"""So many of the losses with a queue of this part of its longest beside them are those of a full queue."""
+
+_CHANCE = 1e-4
+"""Were losses independent of the queue, all would fall into its longest times with this probability."""
+
+_LONGEST, _LEAST_QUEUE_NS = 0.98, 5_000_000
+"""The longest queue is what this part of the packets does not exceed; a shorter one than this is jitter."""
+
+
 @frozen
 class Passage:
     """Packets with data of some connections through the bottleneck.
@@ -91,6 +101,9 @@ class Bottleneck:
         As in `Passage`, with the headers of each packet of a segment that the host's card divides.
     basis : str
         As in `Passage`.
+    overflowed : bool
+        Whether what never came out was dropped by a full queue in front of the link, as both captures show:
+        the link carried none of it.
     """
 
     rate: float
@@ -105,6 +118,7 @@ class Bottleneck:
     size: Times
     again: npt.NDArray[np.float64]
     basis: str
+    overflowed: bool = False
 
 
 def _passage(m: Timeline) -> Passage | None:
@@ -179,6 +193,7 @@ def _found(m: Timeline) -> Bottleneck | str:
         return _NONE_WAITED
     if np.mean(2 * delay < seen_size * (1e9 / rate)) > _TOO_SOON:
         return _PASSED
+    overflowed = basis == "arrivals" and _overflowed(delay - smallest, known)
     del delay, seen_size
     packet_ns = min(round(float(np.median(size)) / rate * 1e9), smallest)
     span = data_spans(m)
@@ -193,9 +208,25 @@ def _found(m: Timeline) -> Bottleneck | str:
     least = _idle(in_ns, _stay(in_ns, out_ns), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
         middle = union(least, _later_halves(subtract(middle, least)))
+    times = middle, least, most, span
     return Bottleneck(
-        rate, max(peak, rate), packet_ns, smallest, middle, least, most, span, in_ns, size, again, basis
+        rate, max(peak, rate), packet_ns, smallest, *times, in_ns, size, again, basis, overflowed
     )
+
+
+def _overflowed(queue_ns: Times, known: npt.NDArray[np.bool_]) -> bool:
+    """Whether packets were lost when the queue in front of the link was about as long as it ever was.
+
+    Of each the last packet that came out before it, or the next, shows how long it was.
+    """
+    lost = np.flatnonzero(~known)
+    longest_ns = float(np.quantile(queue_ns, _LONGEST))
+    if not len(lost) or longest_ns < _LEAST_QUEUE_NS:
+        return False
+    behind = np.searchsorted(np.flatnonzero(known), lost)
+    beside = np.maximum(queue_ns[np.maximum(behind - 1, 0)], queue_ns[np.minimum(behind, len(queue_ns) - 1)])
+    at_longest, usual = (np.mean(one >= _AT_LONGEST * longest_ns) for one in (beside, queue_ns))
+    return bool(at_longest >= _OVERFLOWS and usual ** len(lost) <= _CHANCE)
 
 
 def _on_the_wire(data: FlowBatch, full: Times) -> Times:

@@ -64,10 +64,10 @@ def _at_receiver(m: Timeline, connection: Connection) -> Mapping[str, Any] | Non
 
 
 def _over_full_base(found: Mapping[str, Any], rate_bps: float | None) -> dict[str, Any]:
-    """Base RTT of a full segment and queueing delay: by another rate its own transmission takes as much more."""
+    """Base RTT of a full segment and queueing delay by another rate: its own transmission takes longer."""
     full_ms, queue = found["full_base_rtt_ms"], found["standing_queue_ms"]
     if full_ms is not None and rate_bps is not None and rate_bps != found["rate_bps"]:
         longer_ms = (full_ms - found["base_rtt_ms"]) * (found["rate_bps"] / rate_bps - 1)
         full_ms = round(full_ms + longer_ms, 3)
-        queue = queue and {name: round(max(value - longer_ms, 0.0), 3) for name, value in queue.items()}
+        queue = queue and {key: round(max(value - longer_ms, 0.0), 3) for key, value in queue.items()}
     return {"full_base_rtt_ms": full_ms, "standing_queue_ms": queue}

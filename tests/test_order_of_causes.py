@@ -19,7 +19,7 @@ def test_what_surely_cost_more_is_first(
     first: tuple[float, float], other: tuple[float, float], kinds: list[str]
 ) -> None:
     found = [Finding("a", 0.6, "loss", bounds_s=first), Finding("b", 1.0, "standstill", bounds_s=other)]
-    assert [one.kind for one in _dearest_first(found)] == kinds
+    assert [one.kind for one in _dearest_first(found, {})] == kinds
 
 
 def test_a_full_link_costs_nothing_and_stays_first() -> None:
@@ -27,7 +27,19 @@ def test_a_full_link_costs_nothing_and_stays_first() -> None:
         Finding("a", 0.0, "bottleneck", bounds_s=(0.0, 0.0)),
         Finding("b", 1.0, "loss", bounds_s=(0.9, 1.0)),
     ]
-    assert _dearest_first(found) == found
+    assert _dearest_first(found, {}) == found
+
+
+@pytest.mark.parametrize(
+    ("idle_low", "kinds"), [(0.3, ["bottleneck", "pacing"]), (0.56, ["pacing", "bottleneck"])]
+)
+def test_a_link_that_was_mostly_idle_is_not_first_for_being_full(idle_low: float, kinds: list[str]) -> None:
+    """Five connections filled it for 2 of 6 s, and one that paced kept it waiting for the rest."""
+    found = [
+        Finding("a", 0.0, "bottleneck", bounds_s=(0.0, 0.0)),
+        Finding("b", 2.87, "pacing", bounds_s=(2.84, 2.87)),
+    ]
+    assert [one.kind for one in _dearest_first(found, {"idle_low": idle_low})] == kinds
 
 
 def test_what_is_measured_lies_between_itself() -> None:

@@ -124,7 +124,7 @@ def _from_captures(
     rest, loss = priced.from_captures(m, rest, connections, chains or (), known)
     rest = [one for one in rest if one.text]
     # The main cause first, with what the kernel has against it, then what cost most.
-    rest = _dearest_first(rest)
+    rest = _dearest_first(rest, utilization)
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
     whole_said = [whole] if whole is not None else []
     behind = [*rest[1:], *cut_short(m, connections), *others_own]
@@ -135,12 +135,20 @@ _PLACED = ("late_data", "too_large")
 """Kinds that stand where `from_captures` puts them."""
 
 
-def _dearest_first(found: list[Finding]) -> list[Finding]:
+_HALF = 0.5
+"""A link that was idle for longer than this part of the time, at least, is no main cause for being full."""
+
+
+def _dearest_first(found: list[Finding], utilization: Mapping[str, Any]) -> list[Finding]:
     """The main cause is what held the transfer longest, unless another surely cost more.
 
-    A link that is full costs nothing, and is the main cause all the same.
+    A link that is full costs nothing, and is the main cause all the same, unless it was idle for most of the
+    time.
     """
-    if not found or found[0].kind in FULL_LINK:
+    if not found:
+        return found
+    idle_share = float(utilization.get("idle_low", utilization.get("idle_share")) or 0.0)
+    if found[0].kind in FULL_LINK and idle_share <= _HALF:
         return found
     dearest = max(found, key=lambda one: one.between_s[0])
     if dearest.between_s[0] <= found[0].between_s[1]:

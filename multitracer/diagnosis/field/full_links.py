@@ -164,7 +164,7 @@ def _share_of_time(group: Group) -> str:
     if not all(flow.link_known for flow in flows):
         when = f"their time {_busy(flows)}"
     part = group.span_s < MOST_OF_ALL * group.of_s
-    there = f" (from the first to the last of them {part_of_time(group.span_s, group.of_s)})" if part else ""
+    there = f", which was {part_of_time(group.span_s, group.of_s)}" if part else ""
     known, needed = _known_share(flows), _needed_share(group)
     # A rate that leaves far more room is none that the link had all the time.
     share = min(known, needed) if needed >= ONE_RATE * known else known
@@ -306,7 +306,7 @@ def queue_words(
 
 
 def _base_words(flow: Flow) -> str:
-    """``at most 40 ms``; ``833 ms (full segment; 463 ms for a SYN)`` where a packet's own transmission is much.
+    """``at most 40 ms``; ``833 ms (full segment; 463 ms for a SYN)`` where its own transmission is much.
 
     It and the queueing delay are the median RTT.
     """

@@ -36,7 +36,9 @@ def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any])
     if place is None:
         lost = Finding(f"segments were lost on the path: {where}", 0.0, "loss", plot_command(m, None, None))
         return [*found, lost]
-    located = replace(found[place], text=f"{found[place].text}; lost {where}")
+    # The sentence may be on some of the connections only.
+    whose = " of all connections" if len(m.connections) > 1 else ""
+    located = replace(found[place], text=f"{found[place].text}; losses{whose} {where}")
     return [*found[:place], located, *found[place + 1 :]]
 
 

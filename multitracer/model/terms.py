@@ -381,8 +381,9 @@ TERMS = {
             "Paper section 4.3",
         ),
         Term(
-            "timeout wait, recovery stall, stalled path",
-            "idle phases: the sender waited for its RTO, was in recovery, or what was in flight stalled",
+            "timeout wait, recovery stall, stalled path, pacing",
+            "idle phases: the sender waited for its RTO, was in recovery, what was in flight stalled, or the "
+            "sender spaced its segments by a timer",
             "Paper section 4.3; [diagnosis](diagnosis.md)",
         ),
     ),

@@ -68,7 +68,7 @@ def test_cause_is_read_off_what_ended_the_wait(rows: list[Row], cause: str) -> N
         (1, -1, 150, "handshake/slow_start"),
         (3, -1, 150, "application"),
         (1, -1, 600, "application"),
-        (9, 500, 300, "handshake/slow_start"),
+        (9, 500, 300, "pacing"),
         (9, 0, 300, "application"),
         (9, 500, 600, "application"),
     ],

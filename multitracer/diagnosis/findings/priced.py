@@ -23,7 +23,7 @@ _OPENING = "idle_handshake_slow_start"
 _SLOWER = 0.85
 """Data that is written at so small a part of a link's rate would not have filled it."""
 
-_OF_NO_LOSS = ("stalled_path", "handshake/slow_start", "receiver_window")
+_OF_NO_LOSS = ("stalled_path", "handshake/slow_start", "receiver_window", "pacing")
 """Causes of idle phases that no loss leads to."""
 
 _STALLED = idle_kind("stalled_path")

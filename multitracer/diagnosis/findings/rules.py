@@ -63,6 +63,10 @@ _IDLE = {
         "the kernel held cwnd at four segments, far below what it had been and without a loss, to measure "
         "the min RTT",
     ),
+    "pacing": (
+        "pacing",
+        "by the kernel data was waiting and cwnd had room, and no ACK released what was sent",
+    ),
     "stalled_path": (
         "stalled path",
         "what was in flight stalled, by one capture, for half of the phase or more",

@@ -26,6 +26,7 @@ IDLE_WORDS = {
     "application": "the application gave TCP no data, or everything was sent and the last ACKs were pending",
     "handshake/slow_start": "the congestion window was full: cwnd still below the BDP",
     "probe_rtt": "BBR held cwnd at four segments to measure the min RTT (ProbeRTT)",
+    "pacing": "the sender paced its segments: data was waiting, and no ACK released it",
     "stalled_path": "what was in flight stalled on the path",
     "unknown": "no capture shows why",
     "timeout_wait": "TCP waited for its timer",

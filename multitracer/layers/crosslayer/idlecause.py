@@ -126,8 +126,10 @@ class Reasons:
         found = zip(of.tolist(), row.tolist(), strict=True)
         return dict(zip(self._starts_ns.tolist(), found, strict=True))
 
-    def had_data(self, state: SenderState, start_ns: int, wake_ns: int, outstanding: int) -> bool:
-        """Whether the kernel says that data was waiting, or that the congestion window had no room for it.
+    def had_data(self, state: SenderState, start_ns: int, wake_ns: int) -> bool:
+        """Whether the kernel says that data was waiting throughout an idle phase.
+
+        A sample within it says so, or one before it, if less was sent since than had been waiting.
 
         Parameters
         ----------
@@ -137,16 +139,42 @@ class Reasons:
             When the idle phase began.
         wake_ns : int
             When the sender sent again.
+        """
+        rows = self._states_of(state)
+        t_ns, notsent = rows["t_ns"], rows["notsent"]
+        sent = state.data["t_ns"]
+        last_ns = int(sent[max(int(np.searchsorted(sent, start_ns, side="right")) - 1, 0)])
+        if np.any((notsent > 0) & (t_ns > last_ns) & (t_ns < wake_ns)):
+            return True
+        before = np.flatnonzero((notsent >= 0) & (t_ns <= last_ns))
+        if not len(before):
+            return False
+        row = before[np.argmax(t_ns[before])]
+        # What left about when the sample was made may be in it, or not.
+        since = state.snd_nxt(int(t_ns[row]) - self._sample_ns(int(rows["source"][row])))
+        return int(notsent[row]) > state.snd_nxt(last_ns) - since
+
+    def _states_of(self, state: SenderState) -> Table:
+        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
+        return self.m.table("tcp_states").where(kernel)
+
+    def _sample_ns(self, source: int) -> int:
+        """How far a time of the kernel's log may be off."""
+        return next((one.uncertainty_ns or 0 for one in self.m.clocks if one.source == source), 0)
+
+    def window_full(self, state: SenderState, start_ns: int, outstanding: int) -> bool:
+        """Whether the kernel says that the congestion window had no room for another segment.
+
+        Parameters
+        ----------
+        state : SenderState
+            The sender.
+        start_ns : int
+            When the idle phase began.
         outstanding : int
             Bytes that were not acknowledged at its begin.
         """
-        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
-        rows = self.m.table("tcp_states").where(kernel)
-        sent = state.data["t_ns"]
-        last_ns = int(sent[max(int(np.searchsorted(sent, start_ns, side="right")) - 1, 0)])
-        waiting = (rows["notsent"] > 0) & (rows["t_ns"] > last_ns) & (rows["t_ns"] < wake_ns)
-        if np.any(waiting):
-            return True
+        rows = self._states_of(state)
         known = rows.where((rows["cwnd"] > 0) & (rows["t_ns"] <= start_ns))
         if not len(known):
             return False
@@ -287,7 +315,9 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
         return "timeout_wait", _timeout_words(reasons, state, timeout)
     wake_ns = int(state.data["t_ns"][row])
     recovery = state.recovering(start_ns)
-    if recovery is not None or state.data["duplicate"][row] > 0:
+    if recovery is not None and state.only_probed(recovery):
+        recovery = None
+    if recovery is not None or (state.data["duplicate"][row] > 0 and state.repeats_at(wake_ns)):
         begin = recovery[0] if recovery is not None else wake_ns
         key = (state.connection.index, begin)
         if key not in reasons.chains:  # one recovery may explain many phases
@@ -303,9 +333,19 @@ def _waited_for(reasons: Reasons, state: SenderState, row: int, span_ns: tuple[i
     if edge is not None and edge - nxt < length:
         return "receiver_window", f"{nxt - una} bytes in flight, window open for {max(edge - nxt, 0)} more"
     # What no ACK released may have waited for one: a tail loss probe may carry new data (RFC 8985, 7.3).
-    if una >= nxt:
+    if state.data["duplicate"][row] > 0:
+        return "timeout_wait", f"tail loss probe at {reasons.seconds(wake_ns)}, {nxt - una} bytes in flight"
+    waiting, full = (
+        reasons.had_data(state, start_ns, wake_ns),
+        reasons.window_full(state, start_ns, nxt - una),
+    )
+    sent_ns = int(state.data["t_ns"][row - 1]) if row else start_ns
+    prompted = since_ack is not None and clocked and wake_ns - since_ack > sent_ns
+    if waiting and not full and not prompted:
+        return "pacing", f"data was waiting, {nxt - una} bytes in flight, and no ACK released what was sent"
+    if una >= nxt and not waiting:
         return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
-    if reasons.application_paused(state) and not reasons.had_data(state, start_ns, wake_ns, nxt - una):
+    if reasons.application_paused(state) and not waiting and not full:
         if not clocked:
             return "application", f"no data until {reasons.seconds(wake_ns)}, though TCP could have sent"
         if state.had_room(start_ns, length):

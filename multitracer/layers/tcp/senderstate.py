@@ -93,6 +93,16 @@ class SenderState:
             return None
         return int(self.recoveries[row, 0]), int(self.recoveries[row, 1])
 
+    def repeats_at(self, t_ns: int) -> bool:
+        """Whether what was sent at a time was a retransmission, and no tail loss probe."""
+        row = int(np.searchsorted(self.repeats_ns, t_ns))
+        return row < len(self.repeats_ns) and int(self.repeats_ns[row]) == t_ns
+
+    def only_probed(self, recovery: tuple[int, int]) -> bool:
+        """Whether a recovery has but tail loss probes: nothing was found lost (RFC 8985, 7.4)."""
+        first, last = np.searchsorted(self.repeats_ns, recovery)
+        return bool(first == last)
+
     @cached_property
     def flights(self) -> Times:
         """For each row of `data`: bytes in flight once it was sent."""

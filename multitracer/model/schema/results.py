@@ -17,6 +17,7 @@ IDLE_CAUSES = (
     "power_save",
     "probe_rtt",
     "stalled_path",
+    "pacing",
 )
 DROP_EVIDENCE = ("queue_log", "captures")
 FATES = ("lost", "arrived", "damaged", "unknown")

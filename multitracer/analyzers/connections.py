@@ -165,6 +165,7 @@ def _describe(
         "max_flight_bytes": data["max_flight_bytes"],
         "max_window_bytes": acks["max_window_bytes"],
         **seen_from_here,
+        **_silence(measurement, connection, source, summary),
         **_translated(measurement, connection),
     }
 
@@ -311,6 +312,36 @@ def _restarts(
         "count": found.restarts,
         "flight_bytes": found.flight_bytes,
         "before_bytes": found.before_bytes,
+    }
+
+
+def _silence(m: Timeline, connection: Connection, source: int, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What a connection ended with, if its last data was long before that, and more was to come."""
+    if m.summarised or summary[_DIRECTIONS[connection.data_dir]].get("unfinished") is not None:
+        return {}
+    from multitracer.layers.tcp.ending import LEAST_NS, silence
+
+    advances = [ns for name in _DIRECTIONS if (ns := summary[name]["last_advance_ns"]) is not None]
+    # For most connections that is all one needs.
+    goes_on = summary["closed"] == "open" or summary["last_ns"] - max(advances, default=0) >= LEAST_NS
+    found = silence(m, connection, source) if advances and goes_on else None
+    if found is None:
+        return {}
+    who = {connection.data_dir: "sender", 1 - connection.data_dir: "receiver", None: None}
+    return {
+        "silence": {
+            "start": round(m.seconds(found.t_ns), 9),
+            "end": round(m.seconds(found.end_ns), 9),
+            "shown_by": found.shown_by,
+            "last_data_by": who[found.last],
+            "ended": found.ended,
+            "ended_by": who[found.ended_by],
+            "record": found.record or None,
+            "repeated": found.repeated,
+            "answered": found.answered,
+            "request_bytes": found.request_bytes,
+            "unseen_bytes": found.unseen_bytes,
+        }
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -15,6 +15,7 @@ from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
 from multitracer.diagnosis.findings.broken_off import cut_short, unfinished
 from multitracer.diagnosis.findings.finding import Finding
+from multitracer.diagnosis.findings.silence import silences
 from multitracer.diagnosis.findings.whole import (
     GOOD,
     headline,
@@ -31,6 +32,7 @@ _SMALL = 0.01
 _ALWAYS = (
     "call_dropped",
     "unfinished",
+    "silence",
     "link_reset",
     "local_drop",
     "link_loss",
@@ -56,7 +58,7 @@ _OTHERS_OWN = (
 )
 _HARMLESS = ("queue", "link_burst_harmless", "xoff", "ack_compression", *_OTHERS_OWN)
 """What costs TCP nothing of the link, the most telling first."""
-_FIRST = ("call_dropped", "unfinished")
+_FIRST = ("call_dropped", "unfinished", "silence")
 _STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
 """While these last, nothing is delivered."""
 
@@ -107,7 +109,7 @@ def _from_captures(
     connections = looked_at(m, every)
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
-    broken, some = unfinished(m, connections)
+    broken, some = _ended(m, connections)
     ended = [*(one for one in found if one.kind in _FIRST), *broken]
     chains = None if m.summarised else chains_of(results)
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
@@ -129,6 +131,12 @@ def _from_captures(
     whole_said = [whole] if whole is not None else []
     behind = [*rest[1:], *cut_short(m, connections), *others_own]
     return [*ended, *ahead, *whole_said, *rest[:1], *some, *behind, *placed], loss
+
+
+def _ended(m: Timeline, connections: Sequence[Mapping[str, Any]]) -> tuple[list[Finding], list[Finding]]:
+    """How transfers ended that came to no end: the main cause, and what stands behind it."""
+    (broken, some), (silent, others) = unfinished(m, connections), silences(m, connections)
+    return [*broken, *silent], [*some, *others]
 
 
 _PLACED = ("late_data", "too_large")
@@ -223,7 +231,7 @@ def _along_the_link(
     findings += _of_other_layers(m, results)
     some: list[Finding] = []
     if not any(one.kind in _FIRST for one in findings):
-        broken, some = unfinished(m, connections)
+        broken, some = _ended(m, connections)
         findings += broken
     findings.sort(key=lambda one: (one.kind not in _FIRST, -one.cost_s, _place(one)))
     value = float(utilization["value"])

@@ -147,6 +147,8 @@ def _connection(console: Console, found: Object, both: Object | None = None) -> 
     _line(console, "Data", words.data(found["bytes"], all_sent=all_sent, copied=copied))
     if found["closed"] == "reset":
         _line(console, "Ended", words.reset(found, missing=some_missing(found)))
+    elif "silence" in found:
+        _line(console, "Ended", words.silence(found["silence"]))
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", loss_words.retransmitted(found))
     _line(console, "Timeouts", loss_words.timeouts(found))

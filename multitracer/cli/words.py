@@ -76,6 +76,15 @@ def reset(connection: Object, *, missing: bool) -> str:
     return f"reset {by}{f', {least}{left:,} bytes were never acknowledged' if left else ''}"
 
 
+def silence(found: Object) -> str:
+    """How a connection ended whose last data was long before that: `silence` of its entry."""
+    after = f"{duration(found['end'] - found['start'])} after the last data or ACK"
+    if found["ended_by"] is None:
+        return f"open when the capture ended, {after}"
+    how = "reset" if found["ended"] == "reset" else "closed"
+    return f"{how} by the {found['ended_by']}, {after}"
+
+
 def ends(connection: Object) -> str:
     """Both ends, and which way the data went."""
     begin, end = connection["endpoints"]

@@ -66,8 +66,8 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
     ]
     if waiting:
         found.append((_waiting(m, waiting, len(connections)), waiting))
-    main = [one for one, ended in found if _are_most(ended, connections)]
-    return main, [one for one, ended in found if not _are_most(ended, connections)]
+    main = [one for one, ended in found if are_most(ended, connections)]
+    return main, [one for one, ended in found if not are_most(ended, connections)]
 
 
 _UNDELIVERED = "what had not arrived by then was never delivered"
@@ -106,7 +106,7 @@ def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
         ]
         if not reset:
             continue
-        which = "the connection" if len(connections) == 1 else _which(reset, len(connections))
+        which = "the connection" if len(connections) == 1 else which_of(reset, len(connections))
         text = f"{who} reset {which}: {_left(reset)}; {_meaning(reset, by)}"
         ends = [entry["end"] for entry in reset]
         found.append(Finding(text, 0.0, "reset", plot_command(m, max(min(ends) - 1, 0.0), max(ends))))
@@ -132,7 +132,7 @@ _OTHER_HOPS = 3
 """Routes of one host differ by fewer hops; a stack gives a RST the TTL of its other packets."""
 
 
-def _are_most(ended: list[Summary], connections: Sequence[Summary]) -> bool:
+def are_most(ended: Sequence[Summary], connections: Sequence[Summary]) -> bool:
     """Whether the connections that broke off are most of them, or sent most of the data."""
     carrying = [entry for entry in connections if entry["bytes"]["sent"]]
     sent, of = (sum(entry["bytes"]["unique"] for entry in some) for some in (ended, connections))
@@ -189,11 +189,11 @@ def _usual_loss(connections: Sequence[Summary], unanswered: int) -> float:
 
 def _never(ended: list[Summary], of: int) -> str:
     """``6 of 51 connections (1, 4, 5, ...) broke off: 27,000 of 60,000 bytes were never acknowledged``."""
-    who = "the transfer" if of == 1 else _which(ended, of)
+    who = "the transfer" if of == 1 else which_of(ended, of)
     return f"{who} broke off: {_left(ended)}"
 
 
-def _which(ended: list[Summary], of: int) -> str:
+def which_of(ended: Sequence[Summary], of: int) -> str:
     """``6 of 51 connections (1, 4, 5, ...)``."""
     numbers = [str(entry["index"]) for entry in ended[:_NAMED]]
     if len(ended) == 1:

@@ -8,7 +8,7 @@ from multitracer.diagnosis.chains.recovery import CONVERGED
 from multitracer.diagnosis.field.causes import LOSS_SHARE
 from multitracer.diagnosis.field.facts import FULL, QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
-from multitracer.diagnosis.findings import airtime, bearers, hosts, logs, too_large
+from multitracer.diagnosis.findings import airtime, bearers, hosts, logs, silence, too_large
 from multitracer.diagnosis.findings.whole import GOOD
 from multitracer.layers.logged import relations
 from multitracer.layers.logged.limits import FULL as FULL_WINDOW
@@ -123,6 +123,16 @@ RULES = {
         "else if they are most of the connections, or most of the bytes, and behind the main cause otherwise",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
+    ),
+    "silence": SentenceRule(
+        "No response, or data that stopped",
+        f"nothing was delivered for a second and {_percent(silence.LEAST_SHARE)} of the transfer, then an "
+        "end closed or reset the connection: a request was acknowledged and not answered, the last segment "
+        "was full and without PSH, later sequence numbers are those of more data, or nothing answered a FIN; "
+        "not where a zero window or timeouts without an answer explain it; before all else if it is longer "
+        f"than the transfer or {silence.LONG_S:g} s, of most connections, and more than one FIN shows it",
+        "silence of connections[]",
+        "RFC 9293, sections 3.6, 3.9.1.2",
     ),
     "reset": SentenceRule(
         "A RST cut the transfer short",

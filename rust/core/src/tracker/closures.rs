@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, MaybeTime, Time, Walk, walk_over};
 
-/// Times in which a window was closed: each from the first zero window to the next that is none, or to the last.
+/// Times in which a window was closed: each from the first zero window to the next that is none, to the RST, or to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Closures {
     /// How many there were.
@@ -30,6 +30,18 @@ impl Closures {
         if let Some(since_ns) = self.since_ns.take() {
             self.end(t_ns.saturating_sub(since_ns));
         }
+    }
+
+    /// The connection is reset: the window was closed until then.
+    pub(super) fn reset(&mut self, t_ns: i64) {
+        if self.since_ns.is_some() {
+            self.last_ns = self.last_ns.max(t_ns);
+        }
+    }
+
+    /// Until when it is closed, as far as was seen; `None` if it is open.
+    pub fn closed_until_ns(&self) -> Option<i64> {
+        self.since_ns.map(|_| self.last_ns)
     }
 
     fn end(&mut self, length_ns: i64) {
@@ -70,5 +82,10 @@ mod tests {
         assert_eq!((closures.count, closures.lengths_ns()), (2, [10, 10]));
         closures.close(44);
         assert_eq!((closures.count, closures.lengths_ns()), (2, [10, 14]));
+        closures.reset(60);
+        assert_eq!((closures.lengths_ns(), closures.closed_until_ns()), ([20, 30], Some(60)));
+        closures.open(70);
+        closures.reset(90);
+        assert_eq!((closures.lengths_ns(), closures.closed_until_ns()), ([30, 40], None));
     }
 }

@@ -213,6 +213,11 @@ impl Connection {
             {
                 closures.open(segment.t_ns);
             }
+            if !PLAIN && has(flags::RST) {
+                for closures in [&mut own.closures, &mut peer.closures].into_iter().flatten() {
+                    closures.reset(segment.t_ns);
+                }
+            }
             let una = peer.snd_una;
             if has(flags::ACK) && !has(flags::RST) {
                 acked = peer.on_ack::<PLAIN>(segment, ack);

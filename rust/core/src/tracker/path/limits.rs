@@ -118,6 +118,13 @@ pub struct Limits {
     pub until_data_ns: f64,
 }
 
+/// For how long behind the end of the transfer a window that never opened again held data back: probes of it show that there was more
+/// to send (RFC 9293 section 3.8.6.1).
+fn closed_ns((sender, acks): (&Sender, &Sender), end_ns: i64) -> i64 {
+    let until_ns = acks.closures().closed_until_ns().filter(|_| sender.totals().probe_segments > 0);
+    until_ns.map_or(0, |until_ns| until_ns.saturating_sub(end_ns).max(0))
+}
+
 /// Segments of an initial congestion window.
 pub(in crate::tracker) const INITIAL: i64 = 10;
 
@@ -172,6 +179,7 @@ impl Limits {
         let held_ns = waits.map_or(0, |waits| waits.held[direction].1);
         limits.nagle_ns = (held_ns as f64).min(limits.ns[Limit::Application as usize]);
         limits.ns[Limit::Application as usize] += asked_ns(connection, direction, opening_ns) as f64;
+        limits.ns[Limit::ReceiverWindow as usize] += closed_ns((sender, acks), end_ns) as f64;
         (limits.total_ns() > 0.0).then_some(limits)
     }
 

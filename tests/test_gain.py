@@ -15,6 +15,7 @@ from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.priced import (
     _behind_writes_s,
     _idle as idle_by,
+    _late_s,
     _rate as rate_of_link,
     _unsaid,
     from_captures,
@@ -124,6 +125,26 @@ def test_a_cost_is_no_more_than_the_link_was_idle_for() -> None:
     assert idle_by(Offered([entry(), entry()]), used) == {}
     found = costs(Loss(10.0, 5.0, 4.0, 6.0), [Claim(0.3, 0.4, beyond_s=0.1)])
     assert (found[0].s, found[0].high_s) == pytest.approx((0.7, 0.8))
+
+
+def test_a_response_that_was_awaited_cost_its_time_before_the_data() -> None:
+    """The link's time begins with the data: the wait of 2 s before it is none of that, and a cost."""
+    used = {"causes": [{"cause": "application", "kind": "idle", "s": 0.1}], "idle_s": 0.1, "idle_high": 0.1}
+    path = Offered([entry(seconds=3.0, application=0.7, handshake=0.02, data_s=0.94)])
+    took_s, most_s = idle_by(path, used | {"span_s": 1.0})["idle_application"]
+    assert (took_s, most_s) == pytest.approx((0.1 + 2.0, 0.1 + 2.0))
+    gave_up = Offered([entry(seconds=3.0, application=0.7, data_s=0.94, unfinished={"timeouts": 3})])
+    assert idle_by(gave_up, used | {"span_s": 1.0})["idle_application"][0] == pytest.approx(0.1)
+
+
+def test_a_late_handshake_cost_what_no_other_transfer_went_on_in() -> None:
+    """2 s of timeouts: another connection took 1.5 s of them, or none."""
+    late = entry(seconds=4.0, handshake=0.5125, base=50.0, syn_timeouts=2)
+    assert _late_s(Offered([late])) == pytest.approx(2.0)
+    assert _late_s(Offered([late, entry(1, seconds=0.001)])) == pytest.approx(1.999)
+    assert _late_s(Offered([late, entry(1, seconds=1.5)])) == pytest.approx(0.5)
+    assert _late_s(Offered([late, entry(1, seconds=4.0)])) == pytest.approx(0.0)
+    assert _late_s(Offered([entry(seconds=4.0, handshake=0.5125, base=50.0)])) == 0.0
 
 
 def test_no_loss_cost_more_than_its_application_took_no_longer_to_write() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from multitracer.diagnosis.field.entries import flow
@@ -144,6 +144,17 @@ class Offered:
     def together_s(self) -> float:
         """Seconds in which any of the transfers went on."""
         return _covered_s(_span(entry) for entry in self.entries)
+
+    def without_s(self, late_s: Mapping[int, float]) -> float:
+        """The same if connections, by their index, had begun so much later than they did.
+
+        Parameters
+        ----------
+        late_s : mapping of int to float
+            Seconds at the beginning of each.
+        """
+        spans = [(_span(entry), late_s.get(entry["index"], 0.0)) for entry in self.entries]
+        return _covered_s((min(start + late, end), end) for (start, end), late in spans)
 
     @property
     def transferring_s(self) -> float:

@@ -14,12 +14,14 @@ from multitracer.diagnosis.findings.finding import Finding
 from multitracer.diagnosis.findings.whole import IDLE_WORDS, duplicates_s, idle_kind
 from multitracer.diagnosis.gain import Claim, Cost, Loss, costs, loss_of_link, loss_of_path, opening_s
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import limit_s
 
 Object = Mapping[str, Any]
 
 _AWAY = ("link_reset", "call_dropped", "standstill")
 _BURSTS = ("link_burst", "link_burst_harmless")
 _OPENING = "idle_handshake_slow_start"
+_APPLICATION = "idle_application"
 _SLOWER = 0.85
 """Data that is written at so small a part of a link's rate would not have filled it."""
 
@@ -239,7 +241,8 @@ def _unseen_s(entry: Object) -> float:
 def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, float]]:
     """For how long the link of the only connection was idle by each cause, and at most: it cost no more.
 
-    A handshake is over before the first data, with which the time of the link begins.
+    A handshake, and the wait for a response, are over before the first data, with which the time of the link
+    begins.
     """
     by_cause = _idle_by_cause(path, utilization)
     if utilization is None or by_cause is None:
@@ -247,10 +250,11 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     known_s = sum(by_cause.values())
     unknown_s = float(utilization["idle_s"]) - known_s
     open_s = float(utilization["idle_high"]) * float(utilization["span_s"]) - known_s
+    before = {_OPENING: _handshake_s(path), _APPLICATION: _asked_s(path)}
     found = {}
     for cause in IDLE_WORDS:
         kind = idle_kind(cause)
-        mine_s = by_cause.get(cause, 0.0) + (_handshake_s(path) if kind == _OPENING else 0.0)
+        mine_s = by_cause.get(cause, 0.0) + before.get(kind, 0.0)
         # A stall is long: none is among what is too short to tell apart.
         others_s = 0.0 if kind == _STALLED and mine_s else max(unknown_s, 0.0)
         found[kind] = mine_s + others_s, mine_s + max(open_s, others_s, 0.0)
@@ -310,10 +314,24 @@ def _after_data_s(path: Offered) -> float:
 
 
 def _late_s(path: Offered) -> float:
-    """By how much a timeout of its SYN or SYN+ACK delayed the only connection: the link had no data."""
-    if len(path.entries) != 1 or not sum(flow.syn_timeouts for flow in path.flows):
+    """By how much timeouts of SYNs or SYN+ACKs delayed all connections together: the link had no data."""
+    late = {
+        entry["index"]: max(limit_s(entry, "handshake") - base_rtt_s(entry), 0.0)
+        for entry in path.entries
+        if entry.get("syn_timeouts")
+    }
+    return path.together_s - path.without_s(late) if late else 0.0
+
+
+def _asked_s(path: Offered) -> float:
+    """How long the first response took of the only connection that has one: its request is no data of it."""
+    (entry,) = path.entries
+    limits, data_s = entry.get("limits"), entry.get("data_s")
+    if not limits or data_s is None or entry.get("unfinished"):
         return 0.0
-    return max(_handshake_s(path) - base_rtt_s(path.entries[0]), 0.0)
+    others = ("handshake", "loss_recovery_before_data")
+    before_s = float(limits["seconds"]) - float(data_s) - sum(limit_s(entry, name) for name in others)
+    return min(max(before_s, 0.0), limit_s(entry, "application"))
 
 
 def _handshake_s(path: Offered) -> float:

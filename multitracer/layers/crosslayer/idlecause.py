@@ -11,7 +11,7 @@ from multitracer.layers.crosslayer.dozing import held_back
 from multitracer.layers.link.resetlog import handshakes
 from multitracer.layers.onepoint import one_point
 from multitracer.layers.tcp.senderstate import ACK_CLOCK_NS, SenderState
-from multitracer.layers.tcp.transit import Times
+from multitracer.layers.tcp.transit import Times, given_up_ns
 from multitracer.layers.vantage import vantage
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.group_by import Grouped
@@ -114,9 +114,11 @@ class Reasons:
         since_ns = self._starts_ns - self.slot_ns  # the last frame went out then, with all the data there was
         soonest = np.full(len(since_ns), never)
         of, row = np.full(len(since_ns), -1), np.full(len(since_ns), -1)
+        spans_ns = np.array([state.span[1] for state in self.states], dtype=np.int64)
+        ends_ns = given_up_ns(self.m, [state.connection for state in self.states], spans_ns)
         for place, state in enumerate(self.states):
             sent_ns = state.data["t_ns"]
-            sent_ns = sent_ns[: np.searchsorted(sent_ns, state.span[1], side="right")]
+            sent_ns = sent_ns[: np.searchsorted(sent_ns, ends_ns[place], side="right")]
             at = np.searchsorted(sent_ns, since_ns, side="right")
             next_ns = np.full(len(at), never)
             there = at < len(sent_ns)

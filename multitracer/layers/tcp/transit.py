@@ -151,13 +151,48 @@ def _spans_of(m: Timeline, connections: Sequence[Connection]) -> tuple[Intervals
 
 
 def data_spans(m: Timeline) -> Intervals:
-    """Times in which any connection transferred data: first data segment to last ACK."""
+    """Times in which any connection transferred data: first data segment to last ACK.
+
+    Without a log of the link, until the last timeout of one that broke off: its link carried nothing while
+    its sender waited for the timer. A log shows whether there was a link then.
+    """
     return m.once("data_spans", lambda: _data_spans(m))
 
 
 def _data_spans(m: Timeline) -> Intervals:
-    found = [spans[carrying] for spans, carrying in (spans_of(m, some) for some in flow_batch.batches(m))]
+    found = []
+    for some in flow_batch.batches(m):
+        spans, carrying = spans_of(m, some)
+        spans = np.column_stack([spans[:, 0], given_up_ns(m, some, spans[:, 1])])
+        found.append(spans[carrying])
     return intervals(np.concatenate(found) if found else ())
+
+
+def given_up_ns(m: Timeline, connections: Sequence[Connection], end_ns: Times) -> Times:
+    """The ends of connections, of those that broke off the last timeout without an answer.
+
+    Parameters
+    ----------
+    m : Timeline
+    connections : sequence of Connection
+    end_ns : array of int64
+        The last ACK of each.
+
+    Returns
+    -------
+    array of int64
+        The same where a log of the link shows whether there was one.
+    """
+    source = near_sender(m)
+    if source is None or len(m.table("link_frames")):
+        return end_ns
+    last_ns = np.full(len(connections), np.iinfo(np.int64).min, dtype=np.int64)
+    for at, connection in enumerate(connections):
+        data = connection.summaries.get(source, {}).get(("forward", "reverse")[connection.data_dir], {})
+        unfinished = data.get("unfinished")
+        if unfinished and unfinished["last_ns"] is not None:
+            last_ns[at] = unfinished["last_ns"] + m.clocks[source].offset_ns
+    return np.maximum(end_ns, last_ns)
 
 
 def damaged(data: Table) -> Flags:

@@ -341,11 +341,12 @@ def by_cause(flows: tuple[Flow, ...]) -> str:
     # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
     timeouts = sum(max(flow.timeouts, flow.rto) - flow.syns_again for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
-    # Of these the data had arrived, and every ACK of it was lost.
+    # Of these the segment that the timer was for had arrived, and every ACK of it was lost; what was sent
+    # behind it may have been lost all the same.
     unacked = sum(flow.unacked_timeouts for flow in flows)
     parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
     every = "" if unacked == timeouts else f"before at least {unacked:,} of them "
-    parts += [f"{every}the data had arrived, and every ACK of it was lost"] if unacked else []
+    parts += [f"{every}the segment had arrived, and every ACK of it was lost"] if unacked else []
     which = f" ({', '.join(parts)})" if parts else ""
     causes = [
         f"{count(timeouts, 'spurious timeout' if spurious == timeouts else 'timeout')}{which}"

@@ -232,6 +232,19 @@ def test_rates_are_over_the_time_that_is_named(tmp_path: Path) -> None:
     assert one["goodput_bps"] == pytest.approx(8 * 40 * SIZE / one["data_s"], rel=1e-4)
 
 
+@pytest.mark.parametrize("detail", ["full", "summary"])
+def test_one_segment_has_no_rate(tmp_path: Path, detail: str) -> None:
+    """Beside the receiver its ACK comes within microseconds: that is no rate of 200 Mbit/s."""
+    talk = Conversation()
+    talk.handshake()
+    talk.data(200, 1)
+    talk.ack(200.04, 1001)
+    measured = mt.read(talk.write(tmp_path / "one.pcap"), detail=detail)
+    (found,) = mt.analyze(measured).to_dict()["connections"]
+    assert found["data_s"] == pytest.approx(4e-5)
+    assert found["throughput_bps"] is found["goodput_bps"] is None
+
+
 def test_a_capture_in_the_middle_of_the_path_has_rates(shared: Path) -> None:
     contract = mt.analyze(mt.read(shared / "everyday" / "slow-reader" / "mid.pcap.gz")).to_dict()
     (one,) = contract["connections"]

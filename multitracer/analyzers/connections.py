@@ -401,7 +401,10 @@ def _rtt_ms(rtt: Mapping[str, int] | None) -> dict[str, Any] | None:
 
 def _rate_bps(direction: Mapping[str, Any], count_bytes: int) -> float | None:
     span_ns = data_ns(direction)
-    return None if span_ns is None else round(float(count_bytes) * 8e9 / float(span_ns), 3)
+    # One segment has no rate: its ACK is the time that the host took, or an RTT.
+    if span_ns is None or direction["data_segments"] <= 1:
+        return None
+    return round(float(count_bytes) * 8e9 / float(span_ns), 3)
 
 
 def _seconds(measurement: Timeline, source: int, t_ns: int) -> float:

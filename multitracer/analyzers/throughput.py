@@ -59,8 +59,8 @@ def _connections(
     reached = np.where(acks.sizes > 0, np.minimum(acks.largest(acks["ack"], 0), last), first)
     acked = np.maximum(reached - first, 0)
     entries = []
-    columns = (spans, carrying, sent.summed(sent["length"]), acked)
-    for connection, (start, end), carries, put, taken in zip(
+    columns = (spans, carrying, sent.sizes, sent.summed(sent["length"]), acked)
+    for connection, (start, end), carries, segments, put, taken in zip(
         connections, *(column.tolist() for column in columns), strict=True
     ):
         entry: dict[str, Any] = {"conn": connection.index}
@@ -68,16 +68,21 @@ def _connections(
         if not carries:
             entry |= _elsewhere(m, connection)
         else:
-            entry |= _rates(m, start, end, _of_sender(put, connection, source), taken)
+            entry |= _rates(m, start, end, segments, _of_sender(put, connection, source), taken)
         entries.append(entry)
     return entries, _tcp_lines(m, connections, carrying)
 
 
-def _rates(m: Timeline, start_ns: int, end_ns: int, sent_bytes: int, acked_bytes: int) -> dict[str, Any]:
+def _rates(
+    m: Timeline, start_ns: int, end_ns: int, segments: int, sent_bytes: int, acked_bytes: int
+) -> dict[str, Any]:
+    """Of one segment no rate: its ACK is the time that the host took, or an RTT."""
     found: dict[str, Any] = {"start": round(m.seconds(start_ns), 6), "end": round(m.seconds(end_ns), 6)}
     if end_ns > start_ns:
         seconds = (end_ns - start_ns) / 1e9
         found["data_s"] = round(seconds, 6)
+        if segments <= 1:
+            return found
         # What is acknowledged passed, captured or not.
         found["throughput_bps"] = round(8 * max(sent_bytes, acked_bytes) / seconds, 3)
         found["goodput_bps"] = round(8 * acked_bytes / seconds, 3)
@@ -95,7 +100,8 @@ def _elsewhere(m: Timeline, connection: Connection) -> dict[str, Any]:
     if span_ns is None:
         return {}
     start_ns = reference_ns(m, source, data["first_data_ns"])
-    return _rates(m, start_ns, start_ns + span_ns, data["data_bytes"], acknowledged_bytes(data))
+    sent = data["data_segments"], data["data_bytes"]
+    return _rates(m, start_ns, start_ns + span_ns, *sent, acknowledged_bytes(data))
 
 
 def _of_sender(put_bytes: int, connection: Connection, source: int | None) -> int:

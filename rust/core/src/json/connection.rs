@@ -403,7 +403,8 @@ fn push_round_trips(out: &mut String, sender: &Sender) {
 
 /// From the first data segment to the last ACK that brought anything new.
 fn push_rate(out: &mut String, sender: &Sender, count_bytes: f64) {
-    match sender.data_ns() {
+    // One segment has no rate: its ACK is the time that the host took, or an RTT.
+    match sender.data_ns().filter(|_| sender.totals().data_segments > 1) {
         Some(span_ns) => push_rounded(out, count_bytes * 8e9 / span_ns as f64, 3),
         None => out.push_str("null"),
     }

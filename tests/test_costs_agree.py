@@ -18,7 +18,7 @@ Object = dict[str, Any]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 SHARED = os.environ.get("MULTITRACER_SHARED")
 POINTS = ("snd", "mid", "rcv")
-FIRST = ("kernel_count", "unfinished", "link_reset", "call_dropped")
+FIRST = ("kernel_count", "unfinished", "silence", "outage", "other_direction", "link_reset", "call_dropped")
 """Kinds that stand where they do whatever they cost."""
 ROUNDED_S = 0.0005
 

@@ -9,6 +9,7 @@ Reference: Paper section 4.3 (duplicate bytes); RFC 6298 section 3 (Karn).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from multitracer.analyzers._loss_causes import loss_causes
@@ -38,7 +39,25 @@ def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("connections", {"connections": made})
     judged = _timeouts(results)
     found = [_describe(measurement, connection, judged) for connection in known]
+    for entry, connection in zip(found, known, strict=True):
+        if sends_both_ways(entry):
+            other = replace(connection, data_dir=1 - connection.data_dir)
+            entry["reverse"] = mine = _describe(measurement, other, judged)
+            # Who sends that data is the receiver of the other.
+            mine["point"] = _OPPOSITE.get(mine["point"], mine["point"])
     return Result("connections", {"connections": found})
+
+
+_OPPOSITE = {"snd": "rcv", "rcv": "snd"}
+
+_BOTH_WAYS = 0.1
+"""From this part of the data on, that of the other direction is a transfer of its own."""
+
+
+def sends_both_ways(entry: Mapping[str, Any]) -> bool:
+    """Whether the direction with less data has a good part of it, too."""
+    less: int = entry["reverse_bytes"]["unique"]
+    return less > 0 and less >= _BOTH_WAYS * entry["bytes"]["unique"]
 
 
 class _Timeouts(NamedTuple):

@@ -13,8 +13,10 @@ from multitracer.diagnosis.field.causes import FULL_LINK
 from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.measurement import from_captures
 from multitracer.diagnosis.findings import priced
+from multitracer.diagnosis.findings.both_ways import named, other_direction
 from multitracer.diagnosis.findings.broken_off import cut_short, unfinished
-from multitracer.diagnosis.findings.finding import Finding
+from multitracer.diagnosis.findings.finding import Finding, plot_command
+from multitracer.diagnosis.findings.outage import outages
 from multitracer.diagnosis.findings.silence import silences
 from multitracer.diagnosis.findings.whole import (
     GOOD,
@@ -110,7 +112,9 @@ def _from_captures(
     if not any(entry["bytes"]["sent"] for entry in connections):
         return found, None
     broken, some = _ended(m, connections)
-    ended = [*(one for one in found if one.kind in _FIRST), *broken]
+    out, shorter = ([], []) if m.summarised else outages(m, connections, _timeouts(results))
+    some = [*some, *shorter]
+    ended = [*(one for one in found if one.kind in _FIRST), *broken, *out]
     chains = None if m.summarised else chains_of(results)
     whole = headline(m, dict(utilization)) if utilization.get("value") is not None else None
     # An estimate is the whole and no cause: what it was lost to has the costs.
@@ -128,6 +132,9 @@ def _from_captures(
     # The main cause first, with what the kernel has against it, then what cost most.
     rest = _dearest_first(rest, utilization)
     rest = [*rest[:1], *sorted(rest[1:], key=lambda one: (one.kind != "kernel_count", -one.cost_s))]
+    rest = named(rest, connections)
+    other = other_direction(connections, plot_command(m, None, None))
+    some = [*some, other] if other is not None else some
     whole_said = [whole] if whole is not None else []
     behind = [*rest[1:], *cut_short(m, connections), *others_own]
     return [*ended, *ahead, *whole_said, *rest[:1], *some, *behind, *placed], loss

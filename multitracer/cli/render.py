@@ -17,6 +17,7 @@ from multitracer.cli import loss_words, words
 from multitracer.cli.lines import heading as _heading, line as _line, more, table as _table
 from multitracer.cli.terminal import EVERY, SHOWN, Console
 from multitracer.cli.unshown import UNSHOWN
+from multitracer.diagnosis.field.entries import is_transfer
 from multitracer.diagnosis.field.phrases import percent_at_most
 from multitracer.output.losses import has_all_sent, possibly_again, some_missing
 from multitracer.output.observed import known_point
@@ -141,14 +142,27 @@ def _dropped(console: Console, found: Object | None) -> None:
 def _connection(console: Console, found: Object, both: Object | None = None) -> None:
     stream = "" if found["stream"] is None else f" (tcp.stream eq {found['stream']})"
     _heading(console, f"Connection {found['index']}: {words.ends(found)}{stream}")
+    if found["closed"] == "reset":
+        ended = words.reset(found, missing=some_missing(found))
+    else:
+        ended = words.silence(found["silence"]) if "silence" in found else ""
+    _direction(console, found, both, ended)
+    other = found.get("reverse")
+    if other is not None and is_transfer(other):
+        _heading(console, f"Connection {other['index']}, other direction: {words.ends(other)}")
+        _direction(console, other)
+    elif other is not None:
+        _line(console, "Other way", words.other_way(other))
+
+
+def _direction(console: Console, found: Object, both: Object | None = None, ended: str = "") -> None:
+    """The lines of the data of one direction, with how its connection ended."""
     copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
     # What may be retransmissions did not pass before.
     all_sent = has_all_sent(found) and not possibly_again(found)
     _line(console, "Data", words.data(found["bytes"], all_sent=all_sent, copied=copied))
-    if found["closed"] == "reset":
-        _line(console, "Ended", words.reset(found, missing=some_missing(found)))
-    elif "silence" in found:
-        _line(console, "Ended", words.silence(found["silence"]))
+    if ended:
+        _line(console, "Ended", ended)
     _line(console, "Rate", words.rates(found))
     _line(console, "Retransmitted", loss_words.retransmitted(found))
     _line(console, "Timeouts", loss_words.timeouts(found))

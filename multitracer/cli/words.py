@@ -85,6 +85,11 @@ def silence(found: Object) -> str:
     return f"{how} by the {found['ended_by']}, {after}"
 
 
+def other_way(found: Object) -> str:
+    """Data of the other direction of a connection whose ends take turns: requests, or responses."""
+    return f"{ends(found)}: {data(found['bytes'])}; goodput {rate(found['goodput_bps'])}"
+
+
 def ends(connection: Object) -> str:
     """Both ends, and which way the data went."""
     begin, end = connection["endpoints"]

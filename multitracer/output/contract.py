@@ -179,12 +179,16 @@ def _connections(measurement: Timeline, results: Results) -> Derived[Object]:
     rates = {rate["conn"]: rate for rate in summary_of(results, "throughput").get("connections", [])}
     entries = summary_of(results, "connections").get("connections", [])
 
-    def connection(at: int) -> Object:
-        entry: Object = entries[at]
+    def with_timeouts(entry: Object) -> Object:
         timeouts = dict(entry["timeouts"])
         if events is not None:
             timeouts["events"] = events.get((entry["index"], entry["data_direction"]), [])
-        entry = entry | {"source": paths[entry["source"]], "timeouts": timeouts}
+        return entry | {"source": paths[entry["source"]], "timeouts": timeouts}
+
+    def connection(at: int) -> Object:
+        entry = with_timeouts(entries[at])
+        if "reverse" in entry:
+            entry["reverse"] = with_timeouts(entry["reverse"])
         for key in ("data_s", "throughput_bps", "goodput_bps"):
             entry[key] = rates.get(entry["index"], entry)[key]
         return entry

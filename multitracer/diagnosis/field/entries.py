@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, Object
+from multitracer.model.packet_size import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream, some_missing, syns_again
 from multitracer.output.observed import is_guess, observed_point
@@ -152,6 +153,17 @@ def flow(
         silent_s=part_s("loss_recovery_silent") if hidden else 0.0,
         link_hidden=not bottleneck.get("rate_bps") and hidden,
     )
+
+
+def is_transfer(entry: Object) -> bool:
+    """Whether a direction has more data than an initial window holds, and its end does not take turns.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md), or ``reverse`` of one.
+    """
+    return entry["exchanges"] is None and int(entry["packets"]["data"]) > INITIAL_SEGMENTS
 
 
 def _refused(entry: Object) -> int:

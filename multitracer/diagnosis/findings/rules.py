@@ -8,7 +8,7 @@ from multitracer.diagnosis.chains.recovery import CONVERGED
 from multitracer.diagnosis.field.causes import LOSS_SHARE
 from multitracer.diagnosis.field.facts import FULL, QUEUE_MS, QUEUE_TIMES
 from multitracer.diagnosis.field.groups import WORTH
-from multitracer.diagnosis.findings import airtime, bearers, hosts, logs, silence, too_large
+from multitracer.diagnosis.findings import airtime, bearers, hosts, logs, outage, silence, too_large
 from multitracer.diagnosis.findings.whole import GOOD
 from multitracer.layers.logged import relations
 from multitracer.layers.logged.limits import FULL as FULL_WINDOW
@@ -94,7 +94,8 @@ RULES = {
         "(1 - idle time / available time) x (1 - duplicate bytes / bytes carried; bytes that were "
         "dropped in front of the link count as neither), between the first data segment and the last "
         "ACK: handshake and close, which the paper counts, are left out, so that short transfers compare "
-        "with long ones; without a link log estimated, with bounds",
+        "with long ones; without a link log estimated, with bounds, and of a transfer that broke off "
+        "until its last timeout",
         f"{_PAPER}, section 4.3",
     ),
     "well": SentenceRule(
@@ -134,12 +135,29 @@ RULES = {
         "silence of connections[]",
         "RFC 9293, sections 3.6, 3.9.1.2",
     ),
+    "outage": SentenceRule(
+        "An outage",
+        f"from captures alone: {outage.IN_A_ROW} timeouts in a row, of which only the last was answered, or "
+        "one that nothing came before for as long, and nothing from the other end meanwhile, for "
+        f"{outage.LEAST_S:g} s or more; before all else from {_percent(outage.MAIN_SHARE)} of the transfer",
+        "timeouts of connections[]: from the last segment before them to the last but one, which is shorter "
+        "than the outage",
+        "RFC 6298, section 5",
+    ),
     "reset": SentenceRule(
         "A RST cut the transfer short",
         "a RST came before all data that had been sent was acknowledged, and no timer had expired for what "
         "was left; behind the main cause",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
+    ),
+    "other_direction": SentenceRule(
+        "The other direction",
+        "from captures alone: the other direction of a connection has a tenth of its data or more, more than "
+        "an initial window, and its ends do not take turns; what limited that most, behind the main cause, "
+        "which then names its own direction",
+        "reverse of connections[], by the rules of the other sentences",
+        "docs/json.md",
     ),
     "too_large": SentenceRule(
         "Segments too large for the path",

@@ -187,9 +187,9 @@ def test_acks_that_wait_behind_the_capture() -> None:
     """Of what makes the RTT long, data waited for hardly anything, and another connection fills that link."""
     found = next(one for one in sentences(_asymmetric()) if one.kind == "ack_queue")
     assert found.text == (
-        "the ACKs of connection 1 waited in a queue in their own direction behind this capture, or the sender "
-        "of the data waited itself: by timestamps, data waited for none of about 95% of what queues added to "
-        "the RTT (360 ms, median); the data of connection 0 filled the link in that direction"
+        "the ACKs of connection 1 waited in a queue in their own direction behind this capture, or the "
+        "sender of the data waited itself: by timestamps, data waited for none of about 95% of what queues "
+        "added to the RTT (360 ms, median); the data of connection 0 filled the link in that direction"
     )
     assert all(one.kind != "ack_queue" for one in sentences(_asymmetric(data_share=0.5)))
 

@@ -1524,3 +1524,15 @@ def test_behind_an_own_queue_that_drops_a_window_is_not_told_from_a_full_link(
     line = limits_line(entry(point="snd", **facts) | {"losses": losses})
     assert ("congestion window or full link 80%" in line) == (refused > 0 and rate is None), line
     assert ("application or timer 20%" in line) == (refused > 0), line
+
+
+def test_counts_of_the_kernel_add_up() -> None:
+    """What its own queue did not accept, what it accepted, what came by, and the rest of it."""
+    flows = [entry(**FULL, point="snd")]
+    (text,) = [
+        one.text
+        for one in sentences(flows, kernel={0: KernelCounts(165, refused=196)})
+        if one.kind == "kernel_count"
+    ]
+    assert text.startswith("the kernel tried 361 retransmissions: the sender's own queue did not accept 196")
+    assert "accepted 165, of which the capture shows 0; the other 165 were dropped" in text

@@ -76,7 +76,7 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
     entries = results["connections"].summary.get("connections", []) if "connections" in results else []
     estimate = idle(m, entries)
     if estimate is None:
-        return Result("idle_phases", inconclusive=why_no_bottleneck(m) or why_no_idle_times(m, entries))
+        return Result("idle_phases", inconclusive=why_no_idle_times(m, entries) or why_no_bottleneck(m))
     phases = estimate.phases
     stalled = standstills(m, entries)
     # A queue that is served is empty until the next data reaches it; what came out had been sent before.

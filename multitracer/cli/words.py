@@ -243,7 +243,15 @@ def limits(connection: Object) -> str:
     full += f"; congestion window with room: {own:.0%}" if own >= _SOME else ""
     behind = min(facts.behind_s / seconds, shares.get("application", 0.0))
     full += f"; TCP behind what the application had written: at most {behind:.0%}" if behind >= _SOME else ""
-    return f"{', '.join(parts)} of {duration(found['seconds'])} ({found['method']}){full}"
+    return f"{', '.join(parts)} of {duration(found['seconds'])} ({_decided_by(found, shares)}){full}"
+
+
+def _decided_by(found: Object, shares: Mapping[str, float]) -> str:
+    """``kernel``; with the packets where these show more of the receiver's window than its counter has."""
+    counted = float(found["receiver_window"])
+    if found["method"] != "kernel" or shares.get("receiver_window", 0.0) < counted + _RESOLVED:
+        return str(found["method"])
+    return f"kernel and packets; receiver window {counted:.0%} by the kernel alone"
 
 
 def bottleneck(connection: Object) -> str:

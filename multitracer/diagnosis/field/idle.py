@@ -87,7 +87,7 @@ def why_no_idle_times(m: Timeline, entries: Sequence[Object]) -> str:
     Parameters are those of `idle`.
     """
     found, path = bottleneck(m), offered(m, entries)
-    if found is not None and _waited_before(path):
+    if _waited_before(path):
         return _OWN_QUEUE
     rate_bps = path.rate_bps
     if found is None or rate_bps is None:

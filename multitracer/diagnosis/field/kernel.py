@@ -74,16 +74,18 @@ def contradiction(flows: Sequence[Flow]) -> Finding | None:
         return None
     kernel = sum(flow.kernel_retransmissions or 0 for flow in missing)
     seen = sum(flow.retransmissions for flow in missing)
+    others = f"the other {kernel - seen:,}"
     why = (
-        "the others were dropped in the sender's own queue, or look like new data"
+        f"{others} were dropped in the sender's own queue, or look like new data"
         if all(flow.point == "snd" for flow in missing)
-        else "the others did not pass this capture, or look like new data"
+        else f"{others} did not pass this capture, or look like new data"
     )
     refused = sum(flow.kernel_refused or 0 for flow in missing)
     text = f"the kernel counted {count(kernel, 'retransmission')}, the capture shows {seen:,}: {why}"
     if refused:
         text = (
-            f"of {count(kernel + refused, 'retransmission')} that the kernel counted, the sender's own queue "
-            f"refused {refused:,}; of the other {kernel:,} the capture shows {seen:,}: {why}"
+            f"the kernel tried {count(kernel + refused, 'retransmission')}: the sender's own queue did not "
+            f"accept {refused:,} (TCPRetransFail) and accepted {kernel:,}, of which the capture shows "
+            f"{seen:,}; {why}"
         )
     return Finding(text, 0.0, "kernel_count")

@@ -54,7 +54,7 @@ def receiver(group: Group) -> str:
             "paced its segments"
         )
     if kept_by == SLOW and len(flows) == 1 and flows[0].goodput_bps is not None:
-        said += f"; it read at most {rate(flows[0].goodput_bps)}"
+        said += f"; on average it read at most {rate(flows[0].goodput_bps)}"
     return said
 
 

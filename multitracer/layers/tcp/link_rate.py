@@ -30,6 +30,11 @@ def by_all_sources(
         The capture that `seen` is from.
     found : mapping
         ``bottleneck`` (docs/json.md) by that capture alone.
+
+    Returns
+    -------
+    dict
+        The same with that rate, and with the queueing delay by it.
     """
     rate_bps, exact = _rate(m, connection, source, found)
     declared = m.settings.get("link_rate_bps")

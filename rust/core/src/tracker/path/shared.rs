@@ -1,6 +1,8 @@
 //! Connections that queue at the same place: at the same times they wait as long, or they divide what a link takes.
 
 use super::Link;
+use super::half::HOST_NS;
+use super::point::hops;
 use super::report::{carried, mean_rate};
 use super::series::{BINS, Bin, Series};
 use super::together::{Brought, rates_beside, share_a_full_link};
@@ -32,6 +34,9 @@ struct Flow {
     segment_bytes: f64,
     hosts: [Address; 2],
     base_us: f64,
+    /// The TTL of its packets, if that says that no router is before this point, and the smallest round trip toward the sender.
+    near_ttl: Option<u8>,
+    near_ns: i64,
     /// Smallest whole round trip; 0 if a half is unknown.
     base_ns: i64,
     series: Series,
@@ -119,6 +124,7 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
         let base_ns = least.entry(flow.hosts).or_insert(flow.base_ns);
         *base_ns = flow.base_ns.min(*base_ns);
     }
+    let near = least_near(&flows);
     let rates = rates_of_all(&flows);
     for ((place, (flow, mine)), link) in flows.iter().zip(&roots).enumerate().zip(links) {
         let beside = |(other, one): (usize, &Flow)| {
@@ -136,6 +142,9 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
                 connection.senders[flow.direction].others_measured(least_ns);
             }
             if let Some(path) = &mut connection.senders[flow.direction].path {
+                if let Some(&near_ns) = flow.near_ttl.and_then(|ttl| near.get(&(flow.hosts[0], ttl))) {
+                    path.halves.near_least(near_ns);
+                }
                 path.shared = Some(others as u32);
                 path.shared_base_ns = if others > 0 { least_ns } else { 0 };
                 path.beside_rate = beside_rate;
@@ -143,6 +152,19 @@ pub(in crate::tracker) fn find_shared(connections: &mut ConnectionStore) {
             }
         });
     }
+}
+
+/// How soon a host next to this point answers, by its address and TTL: one of its connections may show that alone, while the
+/// data of others waits in a queue of the host before it passes here.
+fn least_near(flows: &[Flow]) -> BTreeMap<(Address, u8), i64> {
+    let mut least = BTreeMap::new();
+    for flow in flows.iter().filter(|flow| flow.near_ns < HOST_NS) {
+        if let Some(ttl) = flow.near_ttl {
+            let near_ns = least.entry((flow.hosts[0], ttl)).or_insert(flow.near_ns);
+            *near_ns = flow.near_ns.min(*near_ns);
+        }
+    }
+    least
 }
 
 /// Bytes a second that each and all others between the same hosts brought while it was there.
@@ -259,6 +281,8 @@ fn flow(number: usize, connection: &Connection) -> Option<Flow> {
         bytes: sender.totals.data_bytes,
         segment_bytes,
         hosts,
+        near_ttl: hops(sender).filter(|&count| count == 0).map(|_| sender.ttl),
+        near_ns: path.halves.near_min_ns().unwrap_or(i64::MAX),
         base_us: path.halves.base_ns() as f64 / 1000.0,
         base_ns: path.halves.least_ns().unwrap_or(0),
         series,

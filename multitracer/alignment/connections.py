@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer.alignment.roles import most_data
 from multitracer.model.frozen import changeable, frozen
 from multitracer.model.table import Array, Table
 from multitracer.model.trace import Trace
@@ -43,6 +44,7 @@ class Merged:
     members: list[Member] = field(default_factory=list)
     data_bytes: list[int] = field(default_factory=lambda: [0, 0])
     also: list[tuple[Endpoint, Endpoint]] = field(default_factory=list)
+    unseen_bytes: list[int] = field(default_factory=lambda: [0, 0])
 
     @property
     def names(self) -> list[tuple[Endpoint, Endpoint]]:
@@ -52,7 +54,7 @@ class Merged:
     @property
     def data_dir(self) -> int:
         """Direction with most payload; forward if equal."""
-        return int(self.data_bytes[1] > self.data_bytes[0])
+        return most_data(self.data_bytes, self.unseen_bytes)
 
     def member(self, source: int) -> Member | None:
         """How a capture has it."""
@@ -204,16 +206,24 @@ def _place(
             common, source, conn, entry, ranges, common.endpoints != endpoints
         ):
             return
-    isn, base, data = _numbers(entry)
+    isn, base = _numbers(entry)
     members = [Member(source, conn, False, (0, 0))]
-    group.append(Merged(endpoints, (base[0], base[1]), isn, list(ranges), members, data))
+    merged = Merged(endpoints, (base[0], base[1]), isn, list(ranges), members)
+    merged.data_bytes, merged.unseen_bytes = (_by_direction(entry, name) for name in _BYTES)
+    group.append(merged)
 
 
-def _numbers(entry: dict[str, Any]) -> tuple[list[int | None], list[int], list[int]]:
-    """ISN, base of relative numbers and payload bytes, by direction."""
+_BYTES = ("data_bytes", "unseen_acked_bytes")
+
+
+def _by_direction(entry: Mapping[str, Any], count: str) -> list[int]:
+    return [int(entry.get(name, {}).get(count, 0)) for name in ("forward", "reverse")]
+
+
+def _numbers(entry: dict[str, Any]) -> tuple[list[int | None], list[int]]:
+    """ISN and base of relative numbers, by direction."""
     base = [int(value or 0) for value in entry.get("base", (0, 0))]
-    data = [int(entry.get(name, {}).get("data_bytes", 0)) for name in ("forward", "reverse")]
-    return list(entry.get("isn", (None, None))), base, data
+    return list(entry.get("isn", (None, None))), base
 
 
 def _add(
@@ -225,13 +235,15 @@ def _add(
     flipped: bool,
 ) -> bool:
     """Make a capture's connection a member of a common one, if its sequence numbers allow it."""
-    isn, base, data = _numbers(entry)
+    isn, base = _numbers(entry)
+    data, unseen = (_by_direction(entry, name) for name in _BYTES)
     turn = (1, 0) if flipped else (0, 1)
     shifts = _shifts(common, [isn[d] for d in turn], [base[d] for d in turn], [ranges[d] for d in turn])
     if shifts is None:
         return False
     common.members.append(Member(source, conn, flipped, shifts))
     common.data_bytes = [max(common.data_bytes[d], data[turn[d]]) for d in (0, 1)]
+    common.unseen_bytes = [max(common.unseen_bytes[d], unseen[turn[d]]) for d in (0, 1)]
     common.isn = [common.isn[d] if common.isn[d] is not None else isn[turn[d]] for d in (0, 1)]
     for d in (0, 1):
         low, high = ranges[turn[d]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from multitracer.model.arrays.statistics import quantiles
@@ -41,6 +41,18 @@ class Split(NamedTuple):
             f"guess, by the split of the RTT: data to its ACK {self.data_to_ack_ns / 1e6:.3f} ms, "
             f"ACK to new data {self.ack_to_data_ns / 1e6:.3f} ms"
         )
+
+
+def most_data(data_bytes: Sequence[int], unseen_bytes: Sequence[int]) -> int:
+    """Direction with most payload; where no capture has any, that of which most was acknowledged.
+
+    Parameters
+    ----------
+    data_bytes, unseen_bytes : sequence of int
+        By direction: payload, and what was acknowledged without having been captured.
+    """
+    bytes_ = data_bytes if any(data_bytes) else unseen_bytes
+    return int(bytes_[1] > bytes_[0])
 
 
 def observed(summary: Mapping[str, Any], data_dir: int) -> dict[str, Any] | None:

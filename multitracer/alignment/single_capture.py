@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from multitracer import native
-from multitracer.alignment.roles import observed
+from multitracer.alignment.roles import most_data, observed
 from multitracer.model import declared
 from multitracer.model.derived import Derived
 from multitracer.model.timeline import Clock, Connection, Timeline
@@ -63,9 +63,11 @@ def _overview(known: Sequence[dict[str, Any]]) -> tuple[int | None, int | None]:
 
 
 def _connection(index: int, summary: dict[str, Any]) -> Connection:
-    sent = [summary[name]["data_bytes"] for name in _DIRECTIONS]
+    sent, unseen = (
+        [summary[name][count] for name in _DIRECTIONS] for count in ("data_bytes", "unseen_acked_bytes")
+    )
     ends = tuple((str(address), int(port)) for address, port in summary["endpoints"])
-    return Connection(index, (ends[0], ends[1]), int(sent[1] > sent[0]), {0: summary})
+    return Connection(index, (ends[0], ends[1]), most_data(sent, unseen), {0: summary})
 
 
 def _point(largest: Connection) -> str | None:

@@ -68,9 +68,9 @@ def _entry(m: Timeline, connection: Connection, exchange: Entry | None) -> Entry
     summary = connection.summaries[source]
     seen = [summary[name]["syn"] > 0 for name in _DIRECTIONS]
     offered = {
-        name: {option: summary[name][option] for option in _OPTIONS} if syn else None
-        for name, syn in zip(_DIRECTIONS, seen, strict=True)
+        name: _offered(summary[name]) if syn else None for name, syn in zip(_DIRECTIONS, seen, strict=True)
     }
+    cut = [name for name in _DIRECTIONS if offered[name] is not None and summary[name]["options_cut"]]
     exchange = exchange or {
         "opened_by": None,
         "ecn": None,
@@ -84,16 +84,16 @@ def _entry(m: Timeline, connection: Connection, exchange: Entry | None) -> Entry
         "complete": summary["handshake"],
         "offered": offered,
         "in_use": {
-            "window_scaling": _agreed(offered, "window_scale"),
-            "sack": _agreed(offered, "sack_permitted"),
-            "timestamps": _agreed(offered, "timestamps"),
+            "window_scaling": _agreed(offered, "window_scale", cut),
+            "sack": _agreed(offered, "sack_permitted", cut),
+            "timestamps": _agreed(offered, "timestamps", cut),
         },
         **exchange,
         "syn_retransmissions": sum(max(summary[name]["syn"] - 1, 0) for name in _DIRECTIONS),
     }
     entry["warnings"] = [
         {"code": code, "text": text}
-        for code, text in (*_judged(connection, summary, entry), *_changed(m, connection))
+        for code, text in (*_judged(connection, summary, entry, cut), *_changed(m, connection))
     ]
     return entry
 
@@ -104,22 +104,42 @@ def _nearest(m: Timeline, connection: Connection) -> int:
     return near if near is not None and near in connection.summaries else min(connection.summaries)
 
 
-def _agreed(offered: Mapping[str, Mapping[str, Any] | None], option: str) -> bool | None:
-    """Whether both SYNs carry an option; None where a SYN was not captured."""
-    found = [offered[name] for name in _DIRECTIONS]
+def _offered(direction: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a SYN; None for what it has not, and for what the capture may have cut."""
+    cut = direction["options_cut"]
     # A window scale of 0 is an offer, too.
-    has = [None if one is None else one[option] is not None and one[option] is not False for one in found]
+    return {option: None if cut and direction[option] is False else direction[option] for option in _OPTIONS}
+
+
+def _agreed(offered: Mapping[str, Mapping[str, Any] | None], option: str, cut: Sequence[str]) -> bool | None:
+    """Whether both SYNs carry an option; None where a SYN, or its options, was not captured."""
+    has = [_has(offered[name], option, cut=name in cut) for name in _DIRECTIONS]
     return None if None in has else all(has)
 
 
-def _judged(connection: Connection, summary: Mapping[str, Any], entry: Entry) -> Iterator[tuple[str, str]]:
-    """What the options cost, with the numbers that say so."""
+def _has(one: Mapping[str, Any] | None, option: str, *, cut: bool) -> bool | None:
+    if one is None:
+        return None
+    present = one[option] is not None and one[option] is not False
+    return present or (None if cut else False)
+
+
+def _judged(
+    connection: Connection, summary: Mapping[str, Any], entry: Entry, cut: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """What the options cost, with the numbers that say so; `cut` names the SYNs with options cut off."""
     in_use, offered = entry["in_use"], entry["offered"]
     missing = [name for name in _DIRECTIONS if offered[name] is None]
     if missing:
         yield (
             "syn-not-captured",
             f"no SYN of the {' and '.join(missing)} direction: options are unknown, windows may be unscaled",
+        )
+    if cut:
+        yield (
+            "options-not-captured",
+            f"the capture cut the options of the SYN in the {' and '.join(cut)} direction: those that are "
+            "missing are unknown",
         )
     data = summary[_DIRECTIONS[connection.data_dir]]
     rtt = data["rtt"]
@@ -146,12 +166,14 @@ def _judged(connection: Connection, summary: Mapping[str, Any], entry: Entry) ->
     for name in _DIRECTIONS:
         default = _DEFAULT_MSS[6 if ":" in connection.endpoints[0][0] else 4]
         options = offered[name]
-        if options is not None and options["mss"] is None:
+        if options is None or (options["mss"] is None and name in cut):
+            continue
+        if options["mss"] is None:
             yield (
                 "no-mss",
                 f"no MSS option in the {name} SYN: segments to that end have at most {default} bytes",
             )
-        elif options is not None and options["mss"] < default:
+        elif options["mss"] < default:
             yield (
                 "small-mss",
                 f"MSS {options['mss']:,} in the {name} SYN, below the default of {default}: more header, "
@@ -167,7 +189,7 @@ def _changed(m: Timeline, connection: Connection) -> Iterator[tuple[str, str]]:
     order = sorted(connection.summaries, key=lambda source: (source != m.snd, source == m.rcv, source))
     for name in _DIRECTIONS:
         at = [(source, connection.summaries[source][name]) for source in order]
-        at = [(source, one) for source, one in at if one["syn"]]
+        at = [(source, one) for source, one in at if one["syn"] and not one["options_cut"]]
         for option in _OPTIONS:
             values = {source: one[option] for source, one in at}
             if len(set(values.values())) > 1:

@@ -98,6 +98,10 @@ _COUNTED = (
 
 def _one_direction(data: Mapping[str, Any]) -> str:
     seen, missing = ("data", "acknowledgments") if data["segments"] else ("acknowledgments", "data")
+    acked = data.get("unseen_acked_bytes", 0)
+    if missing == "data" and acked:
+        # The last byte may be a FIN.
+        seen += f" of at least {acked - 1:,} bytes"
     return (
         f"only one direction was captured ({seen}, no {missing}): RTTs, bytes in flight, duplicate ACKs "
         "and the causes of retransmissions cannot be known"

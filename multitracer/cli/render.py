@@ -160,7 +160,8 @@ def _direction(console: Console, found: Object, both: Object | None = None, ende
     copied = (found.get("arrivals") or {}).get("network_duplicate") or 0
     # What may be retransmissions did not pass before.
     all_sent = has_all_sent(found) and not possibly_again(found)
-    _line(console, "Data", words.data(found["bytes"], all_sent=all_sent, copied=copied))
+    data = words.data(found["bytes"], all_sent=all_sent, copied=copied, packets=found["packets"])
+    _line(console, "Data", data)
     if ended:
         _line(console, "Ended", ended)
     _line(console, "Rate", words.rates(found))

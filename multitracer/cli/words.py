@@ -39,7 +39,7 @@ def count(number: int, thing: str) -> str:
     return quantities.count(number, thing) if number else f"no {thing}s"
 
 
-def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
+def data(counts: Object, *, all_sent: bool = False, copied: int = 0, packets: Object | None = None) -> str:
     """Bytes of a connection, or of many.
 
     Parameters
@@ -50,13 +50,19 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0) -> str:
         Whether the capture has all that the sender sent; else it has not all that was retransmitted.
     copied : int
         Segments that the network duplicated.
+    packets : mapping, optional
+        ``packets`` of an entry: a capture of one direction lacks the data, or its ACKs.
     """
+    if not counts["sent"] and packets is not None:
+        return "0 bytes" if packets["sent"] or not packets["received"] else "none captured in this direction"
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
     again = f"{duplicate} bytes {'retransmitted' if all_sent else 'passed more than once'}"
     # Copies that the network made are not the sender's: they stand with what came out of order.
     apart = f" ({count(copied, 'network duplicate')} apart)" if copied and not all_sent else ""
-    return f"{counts['unique']:,} bytes, {acked} acknowledged; {again}{apart}"
+    known = packets is None or packets["received"] > 0
+    said = f", {acked} acknowledged" if known else "; their ACKs were not captured"
+    return f"{counts['unique']:,} bytes{said}; {again}{apart}"
 
 
 def reset(connection: Object, *, missing: bool) -> str:
@@ -69,7 +75,8 @@ def reset(connection: Object, *, missing: bool) -> str:
     missing : bool
         Whether more was sent that was lost before the capture.
     """
-    left = connection["bytes"]["unique"] - connection["bytes"]["acked"]
+    answered = connection["packets"]["received"] > 0
+    left = connection["bytes"]["unique"] - connection["bytes"]["acked"] if answered else 0
     least = "at least " if missing else ""
     who = {"sender": "by the sender", "receiver": "by the receiver", "both": "by both ends"}
     by = who.get(connection.get("reset_by") or "", "by a RST")

@@ -28,7 +28,7 @@ class LossBounds:
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
         does so. If every retransmission was needless, none of these: what became of the needless copies
         matters to nobody. At the receiver's own capture, at least those that its host discarded. Of a
-        transfer that broke off, what was never acknowledged may be lost, too.
+        transfer that broke off, what was never acknowledged may be lost, too. 0 without any ACK: none shows.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
@@ -90,6 +90,9 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     merged = (entry.get("losses") or {}).get("merged") or 0
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
+    if not entry["packets"]["received"]:
+        # No ACK was captured: nothing is known of what was acknowledged, lost behind it or in flight.
+        return LossBounds(upstream, 0, data + upstream, divided)
     unknown = 0 if entry.get("unfinished") else min(open_segments, data)
     behind += open_segments - unknown
     in_flight, at_reset = (0, unknown) if entry.get("closed") == "reset" else (unknown, 0)

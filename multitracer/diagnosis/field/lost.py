@@ -130,7 +130,7 @@ def _unacked(flows: tuple[Flow, ...]) -> str:
 
 
 def _all_acknowledged(flow: Flow) -> bool:
-    return not (flow.most_downstream or flow.in_flight or flow.at_reset)
+    return flow.answered and not (flow.most_downstream or flow.in_flight or flow.at_reset)
 
 
 def _needless(flows: tuple[Flow, ...], again: int) -> str:

@@ -14,6 +14,7 @@ from multitracer.diagnosis.field.looked_at import looked_at
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command
 from multitracer.diagnosis.findings.hops import with_hops
+from multitracer.layers.vantage import acknowledged_bytes
 from multitracer.model.analysis import Result, summary_of
 from multitracer.model.quantities import count, duration
 from multitracer.model.timeline import Timeline
@@ -61,7 +62,9 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     )
     if not found:
         both = all(m.snd in one.summaries and m.rcv in one.summaries for one in m.connections)
-        return [Finding(_without_data(entries, both_ends=both), 0.0, "unknown")]
+        acked = _acknowledged_unseen(m, entries)
+        text = _acks_alone(entries, acked) if acked else _without_data(entries, both_ends=both)
+        return [Finding(text, 0.0, "unknown")]
     if len(entries) < len(every):
         looked = (
             f"; looked at: {len(entries):,} of {len(every):,} connections, those with most data and timeouts"
@@ -109,8 +112,11 @@ def _without_data(entries: Sequence[Object], *, both_ends: bool = False) -> str:
         return f"the connection was never established: {why} its SYN{times}"
     if both_ends:
         return "no data was sent: there is nothing to explain"
-    open_s = max(entry["end"] - entry["start"] for entry in entries)
-    passed = f"no data passed this capture in {duration(open_s)}"
+    packets = sum(entry["packets"]["sent"] + entry["packets"]["received"] for entry in entries)
+    if packets == 1:
+        which = ", a RST," if entries[0]["closed"] == "reset" else ""
+        return f"one packet{which} passed this capture, and no data"
+    passed = f"no data passed this capture in {duration(_open_s(entries))}"
     hosts = {_host_beside(entry) for entry in entries}
     beside = hosts.pop() if len(hosts) == 1 else None
     where = "the sender" if beside is None else "the other end"
@@ -119,6 +125,34 @@ def _without_data(entries: Sequence[Object], *, both_ends: bool = False) -> str:
     else:
         which = f"{beside} sent none; the other end sent none, or all of it was lost before this point"
     return f"{passed}: {which} (a capture at {where} shows which)"
+
+
+def _open_s(entries: Sequence[Object]) -> float:
+    return float(max(entry["end"] - entry["start"] for entry in entries))
+
+
+def _acknowledged_unseen(m: Timeline, entries: Sequence[Object]) -> int:
+    """Bytes that ACKs acknowledge of directions of which nothing was captured; 0 if anything was."""
+    if any(entry["packets"]["sent"] for entry in entries):
+        return 0
+    known = [m.connections[entry["index"]] for entry in entries]
+    # The last byte of each may be a FIN.
+    return sum(
+        max(
+            acknowledged_bytes(one[_DIRECTIONS[connection.data_dir]]) for one in connection.summaries.values()
+        )
+        - 1
+        for connection in known
+    )
+
+
+def _acks_alone(entries: Sequence[Object], acked: int) -> str:
+    """What is known where only ACKs were captured."""
+    return (
+        f"only the direction of the ACKs was captured: they acknowledge at least {acked:,} bytes in "
+        f"{duration(_open_s(entries))}; a capture of both directions shows RTTs, losses and what limited the "
+        "transfer"
+    )
 
 
 def _host_beside(entry: Object) -> str | None:

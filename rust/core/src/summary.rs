@@ -11,8 +11,10 @@ pub fn window_scaling(connection: &Connection) -> Option<&'static str> {
         return None;
     }
     let [(opening, offered), (answering, answered)] = [0, 1].map(|direction| {
-        let (mss, scale, _, _) = connection.senders_at(direction).options();
-        (mss.is_some() || scale.is_some(), scale.is_some())
+        let sender = connection.senders_at(direction);
+        let (mss, scale, _, _) = sender.options();
+        let whole = !sender.options_cut() && (mss.is_some() || scale.is_some());
+        (whole, scale.is_some())
     });
     match (offered, answered) {
         (true, true) => Some("agreed"),

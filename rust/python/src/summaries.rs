@@ -292,6 +292,7 @@ fn direction_to_python<'py>(
     d.set_item(intern!(py, "window_scale"), window_scale)?;
     d.set_item(intern!(py, "sack_permitted"), sack_permitted)?;
     d.set_item(intern!(py, "timestamps"), timestamps)?;
+    d.set_item(intern!(py, "options_cut"), sender.options_cut())?;
     d.set_item(intern!(py, "largest_segment"), sender.largest_segment())?;
     Ok(d)
 }

@@ -160,6 +160,7 @@ impl Fields for Sender {
             damaged: _, // in `Beside`
             ttl,
             first_left_out,
+            options_cut,
             closures,
             path,
         } = self;
@@ -168,7 +169,7 @@ impl Fields for Sender {
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_high, dupacks);
-        walk_answers(walk, [last_in_news, last_in_syn, probe_out, first_left_out]);
+        walk_answers(walk, [last_in_news, last_in_syn, probe_out, first_left_out, options_cut]);
         walk_over!(walk: probe_byte, ids, ttl, closures, path);
     }
 }

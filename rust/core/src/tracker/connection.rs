@@ -85,9 +85,16 @@ impl Connection {
         &self.senders[direction]
     }
 
-    /// The direction that carries the bulk of the data; 0 if both carry the same.
+    /// The direction that carries the bulk of the data; where none was seen, that of which most was acknowledged; 0 if both carry
+    /// the same.
     pub fn data_direction(&self) -> usize {
-        usize::from(self.senders[1].totals.data_bytes > self.senders[0].totals.data_bytes)
+        let bytes = |sender: &Sender| (sender.totals.data_bytes, sender.unseen_bytes());
+        let [first, second] = self.senders.each_ref().map(bytes);
+        if first.0 == 0 && second.0 == 0 {
+            usize::from(second.1 > first.1)
+        } else {
+            usize::from(second.0 > first.0)
+        }
     }
 
     /// Both SYNs were seen.
@@ -196,7 +203,8 @@ impl Connection {
         let ack = if has(flags::ACK) { peer.unwrap(segment.ack, false) } else { -1 };
         let (mut sent, mut acked) = (SendOutcome::default(), AckOutcome::default());
         let raw = i64::from(segment.window);
-        let window = if syn { raw } else { own.window_shift.map_or(-1, |shift| raw << shift) };
+        let window =
+            if syn { raw } else { own.window_shift.map_or_else(|| unscaled(segment), |shift| raw << shift) };
         if !corrupted {
             if !PLAIN || segment.ecn == 3 {
                 count_flags(own, peer, segment);
@@ -257,6 +265,12 @@ impl Connection {
     }
 }
 
+/// A window whose scale is unknown: 0 is 0 by any, but of a reset it says nothing.
+#[cold]
+fn unscaled(segment: &Segment) -> i64 {
+    if segment.window == 0 && !segment.has(flags::RST) { 0 } else { -1 }
+}
+
 #[cold]
 fn close_window(own: &mut Sender, segment: &Segment, ack: i64) {
     own.totals.zero_windows += 1;
@@ -290,6 +304,7 @@ fn exchange(
 
 #[cold]
 fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
+    own.options_cut = !segment.options.complete && (own.isn.is_none() || own.options_cut);
     if own.isn.is_none() {
         if own.space.is_none() {
             own.space = Some(Unwrapper::new(segment.seq));
@@ -359,9 +374,11 @@ fn agree_on_marks(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
 /// section 2.2). Only SYNs change it.
 fn window_shift(own: &Sender, peer: &Sender) -> Option<u8> {
     own.isn?;
-    match (own.window_scale, peer.window_scale, peer.isn) {
-        (Some(own), Some(_), _) => Some(own.min(14)),
-        (Some(_), None, None) => None,
+    match (own.window_scale, peer.window_scale) {
+        (Some(own), Some(_)) => Some(own.min(14)),
+        // The other SYN may have it.
+        (Some(_), None) if peer.isn.is_none() || peer.options_cut => None,
+        (None, _) if own.options_cut => None,
         _ => Some(0),
     }
 }

@@ -85,6 +85,8 @@ pub struct Sender {
     pub(super) ts_head_before: Option<u32>,
     pub(super) isn: Option<u32>,
     pub(super) window_scale: Option<u8>,
+    /// The capture cut the options of its SYN, so that those that are missing are unknown.
+    pub(super) options_cut: bool,
     /// Identifications were left out before its first data.
     pub(super) first_left_out: bool,
     pub(super) episode: u32,
@@ -153,7 +155,8 @@ impl Sender {
     pub fn unseen_bytes(&self) -> i64 {
         let fin = self.fin_acked();
         let acked = self.snd_una - i64::from(fin);
-        let Some(first) = self.sent.lowest() else { return 0 };
+        // Where none of it was seen, from its first byte on, or from the first ACK.
+        let first = self.sent.lowest().unwrap_or(1);
         let unseen = (acked - first).max(0) - self.sent.overlap(first, acked);
         if unseen > 1 { unseen } else { 0 }
     }
@@ -351,6 +354,11 @@ impl Sender {
     /// Options of the SYN: MSS, window scale, SACK permitted; and whether timestamps were used.
     pub fn options(&self) -> (Option<u16>, Option<u8>, bool, bool) {
         (self.mss, self.window_scale, self.sack_permitted, self.timestamps)
+    }
+
+    /// Whether the capture cut those of the SYN, so that none that is missing is known to be absent.
+    pub fn options_cut(&self) -> bool {
+        self.options_cut
     }
 
     /// Largest payload in one captured segment.

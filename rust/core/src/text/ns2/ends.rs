@@ -162,7 +162,8 @@ impl Ends {
             seq: placed.seq,
             ack: placed.ack,
             flags: placed.flags,
-            window: 0,
+            // No window is recorded: one of 0 would be a closed one.
+            window: if placed.flags & flags::SYN != 0 { 0 } else { u16::MAX },
             length: placed.length,
             ip_length: event.size.max(0) as u32,
             // Packets keep their identity from end to end, as with the identification of IPv4.

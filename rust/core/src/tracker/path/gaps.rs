@@ -12,6 +12,7 @@ pub(super) use pause::Circumstances;
 use pause::again;
 
 use super::Link;
+use super::divided::Divided;
 use super::half::Halves;
 use super::known::Known;
 use super::limits::Wait;
@@ -20,6 +21,7 @@ use super::refused::Refused;
 use super::schedule::{Kept, Schedule};
 use super::spacing::Spacing;
 use super::trains::{Delivered, Held};
+use super::unscaled::Unscaled;
 use super::writes::Writes;
 use crate::segment::{Segment, flags};
 use crate::tracker::arrivals::Books;
@@ -114,6 +116,9 @@ pub(super) struct Gaps {
     network_before_ns: i64,
     parts: Parts,
     spacing: Spacing,
+    /// What no SYN told: the payload of a full segment, and the windows of the receiver.
+    pub divided: Divided,
+    pub unscaled: Unscaled,
 }
 
 impl Fields for Gaps {
@@ -148,6 +153,8 @@ impl Fields for Gaps {
             heard,
             parts,
             spacing,
+            divided,
+            unscaled,
         } = self;
         walk.time(last_ns);
         walk_over!(walk: spent_ns, high, last_ecr, stamped, pushed, length, id, acked, pushes, unpushed);
@@ -156,12 +163,18 @@ impl Fields for Gaps {
         let mut below = last_length != length;
         let mut spaced = spacing.any();
         let mut suspects = *suspected != Suspected::default();
+        let mut untold = (&*divided, &*unscaled) != (&Divided::default(), &Unscaled::default());
         let mut since = high.wrapping_sub(spacing.from);
         since.walk(walk);
         walk_answers(
             walk,
-            [window_known, heard, &mut loss, &mut rest, &mut suspects, &mut below, &mut spaced],
+            [window_known, heard, &mut loss, &mut rest, &mut suspects, &mut below, &mut spaced, &mut untold],
         );
+        if untold {
+            walk_over!(walk: divided, unscaled);
+        } else {
+            (*divided, *unscaled) = (Divided::default(), Unscaled::default());
+        }
         if spaced {
             walk_over!(walk: spacing);
         } else {
@@ -241,13 +254,21 @@ impl Gaps {
         (self.last_length, self.id, self.acked) = (segment.length, segment.ip_id, segment.ack as u16);
     }
 
+    /// The scale of the window shows only now: what the network seems to have taken so far, it may have taken.
+    #[cold]
+    pub fn window_shows(&mut self) {
+        let ns = std::mem::take(&mut self.spent_ns[Wait::Network as usize]);
+        self.spend(Wait::Unknown, ns);
+    }
+
     /// An ACK passes.
     #[inline(always)]
     pub fn hear(&mut self, segment: &Segment, ack: i64, edge: i64, half_ns: i64) {
         let ts_val = segment.options.timestamps.map_or(0, |(val, _)| val);
         self.known.line.push(segment.t_ns, ack, edge, ts_val, half_ns);
         self.heard = true;
-        self.window_known |= edge >= 0;
+        // A window of nothing is one by any scale, and says nothing of others.
+        self.window_known |= edge > ack;
     }
 
     /// Duplicates of an ACK tell of a loss among what was sent up to `high`. `away` from the sender it may have been reordered: what

@@ -1,7 +1,7 @@
 //! What a sender knows of its receiver: the ACKs that reached it, by when they passed this point or by the timestamps that
 //! its data echoes.
 
-use super::line::{Heard, Line};
+use super::line::{Heard, Line, later_edge};
 use crate::segment::Segment;
 use crate::tracker::fields::{Fields, Walk, walk_over};
 
@@ -39,9 +39,7 @@ impl Known {
             if ack > self.una {
                 self.una = ack;
             }
-            if edge > self.edge {
-                self.edge = edge;
-            }
+            self.edge = later_edge(self.edge, edge);
             self.line.pop();
         }
     }

@@ -22,6 +22,12 @@ pub(super) struct Heard {
     pub ts_val: u32,
 }
 
+/// The highest right edge of the window up to an ACK; behind a window of which the scale is unknown, it is unknown.
+#[inline(always)]
+pub(super) fn later_edge(before: i64, edge: i64) -> i64 {
+    if edge < 0 { edge } else { before.max(edge) }
+}
+
 impl Fields for Heard {
     fn walk<W: Walk>(&mut self, walk: &mut W) {
         let Heard { since_ns, t_ns, ack, edge, ts_val } = self;
@@ -90,7 +96,7 @@ impl Line {
                     since_ns: last.since_ns,
                     t_ns,
                     ack: last.ack.max(ack),
-                    edge: last.edge.max(edge),
+                    edge: later_edge(last.edge, edge),
                     ts_val,
                 };
                 return;
@@ -113,7 +119,7 @@ impl Line {
             *kept = Heard {
                 since_ns: old.since_ns,
                 ack: old.ack.max(new.ack),
-                edge: old.edge.max(new.edge),
+                edge: later_edge(old.edge, new.edge),
                 ..new
             };
         }

@@ -3,6 +3,7 @@
 
 mod caught_up;
 mod clock;
+mod divided;
 mod echoes;
 mod full_link;
 mod gaps;
@@ -24,6 +25,7 @@ mod spacing;
 mod steady;
 mod together;
 mod trains;
+mod unscaled;
 mod writes;
 
 pub(super) use limits::INITIAL;
@@ -146,6 +148,9 @@ pub(super) fn observe(
 ) {
     if ack >= 0 && peer.path.is_some() {
         let edge = if window >= 0 { ack + window } else { -1 };
+        if own.window_shift.is_none() {
+            hear_unscaled(peer, segment, ack);
+        }
         acknowledge(peer, segment, (ack, edge, rtt_ns.unwrap_or(-1)), own.ts_first);
         // A reset may be another's.
         if !segment.has(flags::RST) {
@@ -160,6 +165,9 @@ pub(super) fn observe(
     if segment.length > 1 {
         if own.path.is_some() {
             send(own, segment, seq);
+            if peer.window_shift.is_none() || own.mss.is_none() {
+                learn(own, peer, segment, seq);
+            }
         } else if own.totals.data_segments >= FEW {
             begin(own, peer, segment, seq);
         }
@@ -203,7 +211,8 @@ impl Path {
     /// had been full would have grown beyond that.
     fn never_filled(&self, initial: i64, sent: f64) -> bool {
         let most = self.gaps.most_in_flight();
-        self.knows_flight() && most < initial && sent >= GROWN * most as f64
+        let open = self.gaps.window_known() || self.gaps.unscaled.larger_than(most);
+        self.knows_flight() && most < initial && open && sent >= GROWN * most as f64
     }
 
     /// Whether others brought data between the same hosts at the same time.
@@ -295,6 +304,31 @@ fn begin(own: &mut Sender, peer: &Sender, segment: &Segment, seq: i64) {
     path.before = (own.acked_bytes() + own.sacked.total()).clamp(0, i64::from(u32::MAX)) as u32;
     own.ttl = segment.ttl;
     own.path = Some(path);
+}
+
+/// The SYN told neither, or passed unseen: a window of which the scale is unknown.
+#[cold]
+#[inline(never)]
+fn hear_unscaled(data: &mut Sender, segment: &Segment, ack: i64) {
+    if let Some(path) = data.path.as_mut().filter(|_| !segment.has(flags::RST | flags::SYN)) {
+        path.gaps.unscaled.hear(ack, segment.window);
+    }
+}
+
+/// What data shows that no SYN told: the payload of a full segment, and the scale of its receiver's window.
+#[cold]
+#[inline(never)]
+fn learn(own: &mut Sender, peer: &mut Sender, segment: &Segment, seq: i64) {
+    let Some(path) = &mut own.path else { return };
+    if own.mss.is_none() {
+        path.gaps.divided.see(segment.length);
+    }
+    if peer.window_shift.is_none() {
+        peer.window_shift = path.gaps.unscaled.send(seq.wrapping_add(i64::from(segment.length)));
+        if peer.window_shift.is_some() {
+            path.gaps.window_shows();
+        }
+    }
 }
 
 #[inline(always)]
@@ -413,9 +447,16 @@ fn acknowledge(
     }
 }
 
-/// Payload of a full segment: what was agreed, else the largest seen; 0 if nothing is known.
+/// Payload of a full segment: what was agreed, else what most of those seen are multiples of, or the largest; 0 if nothing is known.
 #[inline(always)]
 pub(super) fn full_segment(sender: &Sender) -> i64 {
     let agreed = sender.segment_size();
-    i64::from(if agreed > 0 { agreed } else { sender.largest_segment })
+    i64::from(if agreed > 0 { agreed } else { full_unknown(sender) })
+}
+
+#[cold]
+#[inline(never)]
+fn full_unknown(sender: &Sender) -> u32 {
+    let largest = sender.largest_segment;
+    sender.path.as_deref().map_or(largest, |path| path.gaps.divided.full(largest))
 }

@@ -168,8 +168,9 @@ impl Gaps {
             false
         } else if write_ended {
             // Nothing was left to send. Full windows that end so are of stacks that send records, not bytes.
-            idle || !first_window
-                && (!self.known.prompted(at, slack_ns) || in_flight < 3 * unit || 2 * in_flight < self.peak)
+            // Of a window of unknown scale, nobody knows how small it is.
+            let few = self.known.edge >= 0 && (in_flight < 3 * unit || 2 * in_flight < self.peak);
+            idle || !first_window && (!self.known.prompted(at, slack_ns) || few)
         } else {
             idle && rest_ns / 4 > self.usual_ns
         };

@@ -27,9 +27,11 @@ impl Gaps {
         let partial = unit > 0 && length != unit && length % unit != 0;
         let (left, exact) = (self.known.edge - self.high, self.stamped || halves.beside_sender());
         let filled = || {
-            self.known.edge >= 0
-                && (left < unit
-                    || (left <= in_flight || !exact) && (self.known.edge - self.known.una) % unit == length)
+            if self.known.edge < 0 {
+                return self.unscaled.at_edge;
+            }
+            left < unit
+                || (left <= in_flight || !exact) && (self.known.edge - self.known.una) % unit == length
         };
         partial && !filled() || self.writes_each(sent, in_flight, unit, halves)
     }
@@ -103,6 +105,7 @@ impl Gaps {
     fn writes_each(&self, sent: u32, in_flight: i64, unit: i64, halves: &Halves) -> bool {
         // Several segments that a network interface divides may all have it.
         i64::from(self.length) <= unit
+            && !self.divided.may_divide(self.length)
             && self.unpushed <= ALL / SHARED
             && (sent >= WRITES
                 || self.unpushed == 0 && halves.beside_sender() && self.never_full(in_flight, unit))

@@ -173,7 +173,7 @@ def test_a_receivers_capture_alone_never_says_that_all_is_well() -> None:
     for name in SAMPLE_NAMES:
         assert not any("all is well" in one["text"] for one in said_of(name, "rcv.pcap")), name
     every = {one["kind"]: one for one in said_of("link-resets-vj", "rcv.pcap")}
-    assert list(every) == ["utilization", "loss", "bottleneck", "arrivals"]
+    assert list(every) == ["utilization", "loss", "outage", "bottleneck", "arrivals"]
     # By the log of the link 78.5% of it was used.
     assert "utilization about 67% (61% to 84%" in every["utilization"]["text"]
     one = every["arrivals"]

@@ -68,8 +68,9 @@ def ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
     lost = acks((largest,))
     lost = "" if any(lost in one for one in said) else lost
     of_what = f"of what queues added to the RTT ({from_ms(queue_ms)}, median)"
-    if (largest.acks_share or 0.0) >= ACKS_SHARE:
-        share = percent(largest.acks_share)
+    acks_share = largest.acks_share or 0.0
+    if acks_share >= ACKS_SHARE:
+        share = percent(acks_share)
         text = (
             f"{whose} waited in a queue in their own direction: by their timestamps, about {share} {of_what}"
         )

@@ -44,7 +44,11 @@ impl Divided {
 
     /// Payload of a full segment, of which the `largest` seen is one, or several.
     pub fn full(&self, largest: u32) -> u32 {
-        if largest > ONE_PACKET && self.size > 0 && largest.is_multiple_of(self.size) { self.size } else { largest }
+        if largest > ONE_PACKET && self.size > 0 && largest.is_multiple_of(self.size) {
+            self.size
+        } else {
+            largest
+        }
     }
 }
 

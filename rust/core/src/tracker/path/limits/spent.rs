@@ -1,6 +1,6 @@
 //! What a sender waited for: its pauses, where what they seemed to be is put right by all that is known of the transfer.
 
-use super::Wait;
+use super::{MARGIN, Wait};
 use crate::tracker::outcome::Cause;
 use crate::tracker::path::schedule::Kept;
 use crate::tracker::path::{Link, Path};
@@ -63,7 +63,7 @@ impl Spent {
         spent.add(Wait::Network, rest_ns);
         spent.end_with_last_ack(sender.after_the_end_ns());
         spent.never_came(path, sender, acks);
-        spent.leave_to_link(path, link);
+        spent.leave_to_link(path, link, sender);
         spent
     }
 
@@ -104,12 +104,18 @@ impl Spent {
     }
 
     /// Others take what it leaves of a link, and it gets its share: its pauses are those of a queue before this point. Alone,
-    /// those may be that no end of a write marks; without a link nobody knows whose they are.
-    fn leave_to_link(&mut self, path: &Path, link: Option<Link>) {
+    /// those may be that no end of a write marks; without a link nobody knows whose they are. No link that one has alone takes longer
+    /// than it needs for all that was sent.
+    fn leave_to_link(&mut self, path: &Path, link: Option<Link>, sender: &Sender) {
         let shared = link.map_or(0.0, Link::full_share);
         let mine_ns = self.at(Wait::Application);
         let unmarked_ns = path.gaps.unmarked_ns().min(mine_ns);
         let (paused_ns, to) = match link {
+            Some(link) if link.fair && path.link.is_none() => {
+                let needed_ns = sender.totals().data_bytes as f64 * 1e9 / (link.bytes_per_s as f64).max(1.0);
+                let left_ns = (needed_ns * (1.0 + MARGIN)) as i64 - self.at(Wait::Network);
+                (((mine_ns as f64 * shared) as i64).min(left_ns.max(0)), Wait::Network)
+            }
             Some(link) if link.fair => ((mine_ns as f64 * shared) as i64, Wait::Network),
             Some(_) if path.link.is_none() => ((unmarked_ns as f64 * shared) as i64, Wait::Network),
             Some(_) => (0, Wait::Network),

@@ -451,7 +451,7 @@ def test_writes_of_full_segments_show_once_they_are_no_longer_behind(pushed: boo
 def test_a_sender_that_paces_each_write_leaves_the_time_between_them_to_the_application(
     tmp_path: Path,
 ) -> None:
-    """Groups of two and three full segments as a pacing sender spaces them, 80 ms from write to write.
+    """Groups of three to five full segments as a pacing sender spaces them, 80 ms from write to write.
 
     The groups come at one rate, whatever their length: a link of that rate would be idle nearly always.
     """
@@ -460,7 +460,7 @@ def test_a_sender_that_paces_each_write_leaves_the_time_between_them_to_the_appl
     t_ms, seq = 8.0, 1
     for _ in range(31):
         at_ms = t_ms
-        for group in (3, 3, 2, 3, 2, 3):
+        for group in (3, 4, 3, 5, 3, 4):
             for number in range(group):
                 said.data(at_ms + 0.001 * number, seq, 1000, PSH if number == group - 1 else 0)
                 seq += 1000

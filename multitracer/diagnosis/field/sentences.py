@@ -224,10 +224,13 @@ def _beside_slow_start(flows: Sequence[Flow], longest_s: float) -> str:
     """What keeps a congestion window small without a loss, for longer than slow start takes."""
     # Where the sender's kernel was asked, a recording is there, or its counters.
     hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
+    needless = sum(flow.needless for flow in flows)
+    # Their data had arrived, perhaps behind what had overtaken it.
+    made = f"{count(needless, 'needless retransmission')} made the window smaller, as reordering does; "
     return (
-        f"slow start alone takes {duration(longest_s)} at most; idle times, after which the window is small "
-        "again, a sender's own queue that refuses segments, pacing, delayed ACKs, or a full link that does "
-        f"not show here do so without a loss{hint}"
+        f"slow start alone takes {duration(longest_s)} at most; {made if needless else ''}idle times, after "
+        "which the window is small again, a sender's own queue that refuses segments, pacing, delayed ACKs, "
+        f"or a full link that does not show here do so without a loss{', too' if needless else ''}{hint}"
     )
 
 

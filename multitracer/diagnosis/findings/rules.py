@@ -278,10 +278,10 @@ RULES = {
     "ack_queue": SentenceRule(
         "ACKs wait in a queue",
         "from captures alone: of what queues added to the RTT, ACKs waited 40% or more between the receiver "
-        "and the capture, and it is 5 ms and a quarter of the base RTT, or more. The link of the data need "
-        "not be full then",
-        "acks_share of bottleneck of connections[]: how much later than at their best ACKs pass by the clock "
-        "of their timestamps, in the RTTs that they measure",
+        "and the capture, or data waited less than 20% and the rest was behind it; and it is 5 ms and a "
+        "quarter of the base RTT, or more. The link of the data need not be full then",
+        "acks_share and data_share of bottleneck of connections[]: how much later than at their best ACKs "
+        "and data pass by the clocks of their timestamps, in the RTTs that they measure",
         "RFC 7323, section 5.4; RFC 3449, section 2 (asymmetric paths)",
     ),
     "late_data": SentenceRule(

@@ -31,7 +31,7 @@ _SAME_NS = 1_000_000
 _FAR = 4096
 """So many identifications further, another counter took them."""
 
-LEAST_APPLICATION = 0.01
+LEAST_APPLICATION = 0.05
 """Share of a transfer's time from which on an application paused at all."""
 
 

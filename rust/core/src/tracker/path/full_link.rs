@@ -16,6 +16,8 @@ const THIN: f64 = 3.0;
 pub(super) const OTHERWISE: f64 = 0.1;
 /// A pause in which all had arrived may be a stalled path's, if it took no more than that.
 const HELD: f64 = 0.25;
+/// Packets of a queue before a link that has become slower, at least.
+const QUEUE: f64 = 3.0;
 /// So many times the rate of a link is that of a host.
 const HOST: f64 = 2.0;
 /// What arrives at less than this part of the rate at which a host hands segments over met a slower link.
@@ -208,7 +210,15 @@ impl Path {
     /// Rates of a link alone that has more than one, slower first.
     pub(super) fn changing_rates(&self) -> Option<[f64; 2]> {
         let alone = self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside();
-        self.trains.changing_rates().filter(|_| alone)
+        self.trains.changing_rates().filter(|[slower, _]| alone && self.queues_at(*slower))
+    }
+
+    /// Whether RTTs became as long as a queue of a few packets before a link of that rate makes them: single segments that loss recovery
+    /// sends come as slowly.
+    fn queues_at(&self, rate: f64) -> bool {
+        let packet_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate.max(1.0);
+        let longest_ns = self.halves.longest_ns().unwrap_or(0) as f64;
+        longest_ns - self.halves.base_ns() as f64 >= QUEUE * packet_ns
     }
 
     /// Of the link, as far as it shows.

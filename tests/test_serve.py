@@ -136,7 +136,7 @@ def test_the_cause_is_that_of_the_interval_alone() -> None:
     assert [one["retransmissions"] for one in told] == [0, 3, 2, 0, 0, 0]
     assert "not known" in told[0]["text"]
     assert told[2]["text"] == "2 retransmissions, mostly fast retransmit"
-    assert "90 ms from a to b, 10 ms" in told[4]["text"]
+    assert "90 ms from a to b, minimum 10 ms" in told[4]["text"]
 
 
 def test_probes_are_no_retransmissions() -> None:

@@ -53,7 +53,7 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0, packets: Ob
     packets : mapping, optional
         ``packets`` of an entry: a capture of one direction lacks the data, or its ACKs.
     """
-    if not counts["sent"] and packets is not None:
+    if packets is not None and not counts["sent"]:
         return "0 bytes" if packets["sent"] or not packets["received"] else "none captured in this direction"
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"

@@ -23,6 +23,7 @@ from multitracer.model.arrays.intervals import (
     total,
     union,
 )
+from multitracer.model.arrays.statistics import quantiles
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 from multitracer.model.timeline import Connection, Timeline
@@ -220,7 +221,7 @@ def _overflowed(queue_ns: Times, known: npt.NDArray[np.bool_]) -> bool:
     Of each the last packet that came out before it, or the next, shows how long it was.
     """
     lost = np.flatnonzero(~known)
-    longest_ns = float(np.quantile(queue_ns, _LONGEST))
+    longest_ns = float(quantiles(queue_ns, [_LONGEST])[0])
     if not len(lost) or longest_ns < _LEAST_QUEUE_NS:
         return False
     behind = np.searchsorted(np.flatnonzero(known), lost)

@@ -6,6 +6,9 @@ use crate::tracker::path::schedule::Kept;
 use crate::tracker::path::{Link, Path};
 use crate::tracker::sender::Sender;
 
+/// Part of the pauses of an application that a link needs at least, if these may be its.
+const IDLE: f64 = 0.2;
+
 /// Time by what was waited for.
 pub(super) struct Spent {
     ns: [i64; Wait::COUNT],
@@ -104,8 +107,8 @@ impl Spent {
     }
 
     /// Others take what it leaves of a link, and it gets its share: its pauses are those of a queue before this point. Alone,
-    /// those may be that no end of a write marks; without a link nobody knows whose they are. No link that one has alone takes longer
-    /// than it needs for all that was sent.
+    /// those may be that no end of a write marks; without a link nobody knows whose they are. A link that needs far less than the pauses
+    /// for all that was sent takes no more than that.
     fn leave_to_link(&mut self, path: &Path, link: Option<Link>, sender: &Sender) {
         let shared = link.map_or(0.0, Link::full_share);
         let mine_ns = self.at(Wait::Application);
@@ -114,7 +117,10 @@ impl Spent {
             Some(link) if link.fair && path.link.is_none() => {
                 let needed_ns = sender.totals().data_bytes as f64 * 1e9 / (link.bytes_per_s as f64).max(1.0);
                 let left_ns = (needed_ns * (1.0 + MARGIN)) as i64 - self.at(Wait::Network);
-                (((mine_ns as f64 * shared) as i64).min(left_ns.max(0)), Wait::Network)
+                let ns = (mine_ns as f64 * shared) as i64;
+                // One that was idle for a part of the pauses may have been behind a sender that waited for it.
+                let idle = needed_ns < IDLE * mine_ns as f64;
+                (if idle { ns.min(left_ns.max(0)) } else { ns }, Wait::Network)
             }
             Some(link) if link.fair => ((mine_ns as f64 * shared) as i64, Wait::Network),
             Some(_) if path.link.is_none() => ((unmarked_ns as f64 * shared) as i64, Wait::Network),

@@ -35,7 +35,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("fairness", inconclusive="needs a connection that sent data")
     closed = {one["index"]: one["closed"] != "open" for one in results["connections"].summary["connections"]}
     entries = {one["index"]: one for one in results["connections"].summary["connections"]}
-    compared = _alike(sent, entries) if len(sent) > 1 else sent
+    rated = [one for one in sent if not _too_short(one, entries[one["conn"]])]
+    compared = _alike(rated, entries) if len(rated) > 1 else rated
     if not compared:
         return Result("fairness", inconclusive="no two connections competed at the same time")
     left_out = len(sent) - len(compared)
@@ -59,6 +60,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
         "relative_std": None if spread is None or not mean else round(spread / mean, 6),
     }
     return Result("fairness", summary)
+
+
+def _too_short(one: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether it has no rate though its data arrived: it was one segment."""
+    return one["goodput_bps"] is None and (entry.get("bytes") or {}).get("acked", 0) > 0
 
 
 _ALIKE, _AS_MUCH = 0.5, 1 / 3

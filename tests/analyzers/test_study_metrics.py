@@ -309,7 +309,13 @@ def two_flows(path: Path) -> Path:
             (0.8, here, there, dpkt.tcp.TCP(**way, seq=0, flags=dpkt.tcp.TH_SYN)),
             (0.9, there, here, dpkt.tcp.TCP(**back, seq=0, ack=1, flags=dpkt.tcp.TH_SYN | dpkt.tcp.TH_ACK)),
             (0.9, here, there, dpkt.tcp.TCP(**way, seq=1, ack=1, flags=dpkt.tcp.TH_ACK)),
-            (1.0, here, there, dpkt.tcp.TCP(**way, seq=1, ack=1, flags=dpkt.tcp.TH_ACK, data=bytes(size))),
+            (1.0, here, there, dpkt.tcp.TCP(**way, seq=1, ack=1, flags=dpkt.tcp.TH_ACK, data=bytes(500))),
+            (
+                1.1,
+                here,
+                there,
+                dpkt.tcp.TCP(**way, seq=501, ack=1, flags=dpkt.tcp.TH_ACK, data=bytes(size - 500)),
+            ),
             (2.0, there, here, dpkt.tcp.TCP(**back, seq=1, ack=1 + size, flags=dpkt.tcp.TH_ACK)),
         ):
             packet = dpkt.ip.IP(src=src, dst=dst, p=dpkt.ip.IP_PROTO_TCP, data=segment)
@@ -326,3 +332,10 @@ def test_the_command_line_tells_fairness(capsys: pytest.CaptureFixture[str], tmp
     assert main(["analyze", str(two_flows(tmp_path / "two.pcap"))]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Jain's index 0.800 over 2 flows; goodput 8 kbit/s (1,000 bytes/s) to 24 kbit/s" in shown
+
+
+def test_flows_of_one_segment_have_no_rate_to_compare() -> None:
+    results = rated((None, 1.0, "fin"), (None, 1.0, "fin"))
+    for one in results["connections"].summary["connections"]:
+        one["bytes"] = {"acked": 1000}
+    assert fairness.run(measurement(lossy()), results).summary == {}

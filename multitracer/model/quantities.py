@@ -70,8 +70,7 @@ def transferred(connection: Mapping[str, Any], micro: str = "us") -> str:
     """
     size = count(connection["bytes"]["unique"], "byte")
     speed, seconds = connection["goodput_bps"], connection["data_s"]
-    # Of one segment, the time is a delay: the text gives no rate either.
-    if speed is None or seconds is None or connection["packets"]["data"] == 1:
+    if speed is None or seconds is None:
         return size
     return f"{size}, goodput {rate(speed)} over {duration(seconds, micro)}"
 

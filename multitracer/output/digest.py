@@ -80,6 +80,17 @@ LIMITS = (
 """What may limit a sender, in the order of the contract; of equal ones the first counts."""
 
 
+def transfer_s(entry: Object) -> float:
+    """Seconds that the limits of a connection are shares of; 0 where they are unknown.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    """
+    return float((entry.get("limits") or {}).get("seconds") or 0.0)
+
+
 def limit_s(entry: Object, name: str) -> float:
     """Seconds of one of the limits of a connection, or of a part of one; 0 where they are unknown.
 
@@ -90,8 +101,7 @@ def limit_s(entry: Object, name: str) -> float:
     name : str
         A key of its ``limits``.
     """
-    limits = entry.get("limits") or {}
-    return float(limits.get(name) or 0.0) * float(limits.get("seconds") or 0.0)
+    return float((entry.get("limits") or {}).get(name) or 0.0) * transfer_s(entry)
 
 
 def dominating(entry: Object) -> str:

@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def hosts(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Addresses of the sender of the data of a connection, and of its receiver.
+
+    Parameters
+    ----------
+    entry : mapping
+        Of ``connections`` (docs/json.md).
+    """
+    first, second = (str(end).rpartition(":")[0] for end in entry["endpoints"])
+    return (first, second) if entry["data_direction"] == "forward" else (second, first)
+
+
 def observed_point(entry: Mapping[str, Any]) -> str | None:
     """Where the capture was taken, if but by a guess: ``snd``, ``mid``, ``rcv``; None where nothing shows it.
 

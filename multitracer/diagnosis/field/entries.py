@@ -6,7 +6,7 @@ from multitracer.diagnosis.field.facts import MOSTLY_PACED, Flow, KernelCounts, 
 from multitracer.model.packet_size import INITIAL_SEGMENTS
 from multitracer.output.digest import LIMITS
 from multitracer.output.losses import loss_bounds, proven_upstream, some_missing, syns_again
-from multitracer.output.observed import is_guess, observed_point
+from multitracer.output.observed import hosts, is_guess, observed_point
 from multitracer.output.rtt import (
     HOST_MS,
     hides_queues,
@@ -44,6 +44,7 @@ def flow(
     bounds = loss_bounds(entry)
     forward, hidden = entry["data_direction"] == "forward", hides_queues(entry)
     first, second = entry["endpoints"]
+    sender, receiver = hosts(entry)
 
     def part_s(name: str) -> float:
         """Seconds of a part of the limits."""
@@ -99,8 +100,8 @@ def flow(
         reductions=(entry.get("ecn") or {}).get("cwr", 0),
         window_probes=again["unneeded_probe"] if entry["zero_windows"] else 0,
         max_window_bytes=entry["max_window_bytes"] or 0,
-        sender=(first if forward else second).rpartition(":")[0],
-        receiver=(second if forward else first).rpartition(":")[0],
+        sender=sender,
+        receiver=receiver,
         start_s=entry["start"],
         end_s=entry["end"],
         answered=bool(entry["packets"]["received"]),

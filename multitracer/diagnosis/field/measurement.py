@@ -19,6 +19,7 @@ from multitracer.model.analysis import Result, summary_of
 from multitracer.model.quantities import count, duration
 from multitracer.model.timeline import Timeline
 from multitracer.output.digest import severity
+from multitracer.output.observed import hosts
 
 Object = Mapping[str, Any]
 
@@ -160,8 +161,7 @@ def _host_beside(entry: Object) -> str | None:
     place = {"snd": 0, "rcv": 1}.get(entry["point"])
     if place is None:
         return None
-    ends = entry["endpoints"] if entry["data_direction"] == "forward" else entry["endpoints"][::-1]
-    return str(ends[place].rpartition(":")[0])
+    return hosts(entry)[place]
 
 
 def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:

@@ -9,6 +9,7 @@ from multitracer.diagnosis.field.entries import is_transfer
 from multitracer.diagnosis.field.saying import sentences
 from multitracer.diagnosis.findings.broken_off import Summary
 from multitracer.diagnosis.findings.finding import Finding, several
+from multitracer.output.observed import hosts
 
 
 def other_direction(connections: Sequence[Summary], command: str) -> Finding | None:
@@ -61,6 +62,5 @@ def _at_once(entry: Summary) -> bool:
 
 def _way(entry: Summary) -> str:
     """``from 10.0.0.1 to 10.0.0.2``."""
-    ends = [end.rpartition(":")[0] for end in entry["endpoints"]]
-    sender, receiver = ends if entry["data_direction"] == "forward" else ends[::-1]
+    sender, receiver = hosts(entry)
     return f"from {sender} to {receiver}"

@@ -9,6 +9,7 @@ from multitracer.diagnosis.findings.broken_off import Summary
 from multitracer.diagnosis.findings.finding import MOST_EVIDENCE, Finding, plot_command, seconds, several
 from multitracer.model.frozen import frozen
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import transfer_s
 from multitracer.output.observed import observed_point
 
 LEAST_S = 1.0
@@ -76,8 +77,7 @@ def outages(
         return [], []
     longest, entry = max(found, key=lambda one: one[0].least_s)
     said = _said(m, longest, entry, len(found), len(connections))
-    took_s = float((entry.get("limits") or {}).get("seconds") or 0.0)
-    most = len(connections) == 1 and longest.least_s >= MAIN_SHARE * took_s
+    most = len(connections) == 1 and longest.least_s >= MAIN_SHARE * transfer_s(entry)
     return ([said], []) if most else ([], [said])
 
 

@@ -16,6 +16,8 @@ from multitracer.diagnosis.findings.finding import (
     several,
 )
 from multitracer.model.timeline import Timeline
+from multitracer.output.digest import transfer_s
+from multitracer.output.observed import hosts
 
 LEAST_SHARE = 0.25
 """A silence of this part of the transfer is a sentence."""
@@ -47,10 +49,11 @@ def silences(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Finding]
         None or one. It is the main cause where most of the connections, or of the data, waited for longer
         than their transfers took; not where all that shows it is a FIN with which the capture may end.
     """
-    shown = [one for one in connections if "silence" in one and _length_s(one) >= LEAST_SHARE * _took_s(one)]
+    silent = [one for one in connections if "silence" in one]
+    shown = [one for one in silent if _length_s(one) >= LEAST_SHARE * transfer_s(one)]
     if not shown:
         return [], []
-    long = [one for one in shown if _is_certain(one) and _length_s(one) >= min(LONG_S, _took_s(one))]
+    long = [one for one in shown if _is_certain(one) and _length_s(one) >= min(LONG_S, transfer_s(one))]
     found = [_said(m, shown, len(connections))]
     return (found, []) if long and are_most(long, connections) else ([], found)
 
@@ -104,11 +107,6 @@ def _length_s(entry: Summary) -> float:
     return float(entry["silence"]["end"] - entry["silence"]["start"])
 
 
-def _took_s(entry: Summary) -> float:
-    return float((entry.get("limits") or {}).get("seconds") or 0.0)
-
-
 def _host(entry: Summary, end: str) -> str:
     """Address of the sender or the receiver of the data."""
-    first = (entry["data_direction"] == "forward") == (end == "sender")
-    return str(entry["endpoints"][0 if first else 1].rpartition(":")[0])
+    return hosts(entry)[0 if end == "sender" else 1]

@@ -89,6 +89,7 @@ class Reasons:
         self.chains: dict[tuple[int, int], tuple[str, str]] = {}
         self.paused: dict[int, bool] = {}
         self._refused_ns: dict[int, int | None] = {}
+        self._logged: dict[int, Table] = {}
         self._by_time: dict[int, tuple[Array, Array]] = {}
         self.timeouts = _table(results, "timeouts")
         self.drops = _table(results, "local_drops")
@@ -157,8 +158,13 @@ class Reasons:
         return int(notsent[row]) > state.snd_nxt(last_ns) - since
 
     def _states_of(self, state: SenderState) -> Table:
-        kernel = self._kernel.rows(state.connection.index, state.connection.data_dir)
-        return self.m.table("tcp_states").where(kernel)
+        """What the kernel logged of a sender; many phases ask for it."""
+        one = state.connection
+        if one.index not in self._logged:
+            self._logged[one.index] = self.m.table("tcp_states").where(
+                self._kernel.rows(one.index, one.data_dir)
+            )
+        return self._logged[one.index]
 
     def _sample_ns(self, source: int) -> int:
         """How far a time of the kernel's log may be off."""
@@ -239,9 +245,7 @@ class Reasons:
         """
         if lost_ns is not None and span_ns[0] - lost_ns < PROBE_RTT_LOSS_NS:
             return False
-        rows = self.m.table("tcp_states").where(
-            self._kernel.rows(state.connection.index, state.connection.data_dir)
-        )
+        rows = self._states_of(state)
         known = rows.where(rows["cwnd"] > 0)
         known = known.where(known["t_ns"] <= span_ns[1]).sorted_by("t_ns")
         inside = known["cwnd"][known["t_ns"] >= span_ns[0]]

@@ -27,7 +27,7 @@ def by_all_sources(
     m : Timeline
     connection : Connection
     source : int
-        The capture that `seen` is from.
+        The capture that `found` is from.
     found : mapping
         ``bottleneck`` (docs/json.md) by that capture alone.
 

@@ -75,7 +75,7 @@ impl Path {
             .or_else(|| {
                 let link = steady::steady_rate(&self.series, self.segment())?;
                 let rate = (link.bytes_per_s as f64).max(1.0);
-                let segment_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate;
+                let segment_ns = self.packet_ns(rate);
                 let queued = self.halves.median_queued_ns().is_some_and(|queued_ns| queued_ns >= segment_ns);
                 // A full window of the receiver comes at one rate, too: one in each round trip, which jitter makes longer.
                 let queued = queued && (self.trains.mostly_queued() || !self.trains.window_bound());
@@ -170,8 +170,8 @@ impl Path {
                 && within(whole.quantile(0.95), FLAT.0)
                 && within(self.halves.near.quantile(0.95), ECHOES_FLAT)
         };
-        let alone = self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside();
-        let known = alone && self.halves.echoes > 0 && !self.beside_sender() && self.gaps.refused().is_none();
+        let known =
+            self.alone() && self.halves.echoes > 0 && !self.beside_sender() && self.gaps.refused().is_none();
         let rate = self.payload as f64 * 1e9 / self.series.span_ns().max(1) as f64;
         known && base_ns > 0 && !self.trains.window_bound() && self.outlasts(rate) && flat()
     }
@@ -209,16 +209,24 @@ impl Path {
 
     /// Rates of a link alone that has more than one, slower first.
     pub(super) fn changing_rates(&self) -> Option<[f64; 2]> {
-        let alone = self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside();
-        self.trains.changing_rates().filter(|[slower, _]| alone && self.queues_at(*slower))
+        self.trains.changing_rates().filter(|[slower, _]| self.alone() && self.queues_at(*slower))
+    }
+
+    /// Whether no other connection was seen to use its link.
+    fn alone(&self) -> bool {
+        self.link.is_none() && self.shared.unwrap_or(0) == 0 && !self.beside()
+    }
+
+    /// How long a link of that rate, bytes a second, transmits one of its packets.
+    fn packet_ns(&self, rate: f64) -> f64 {
+        self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate
     }
 
     /// Whether RTTs became as long as a queue of a few packets before a link of that rate makes them: single segments that loss recovery
     /// sends come as slowly.
     fn queues_at(&self, rate: f64) -> bool {
-        let packet_ns = self.ip_bytes as f64 / f64::from(self.segments.max(1)) * 1e9 / rate.max(1.0);
         let longest_ns = self.halves.longest_ns().unwrap_or(0) as f64;
-        longest_ns - self.halves.base_ns() as f64 >= QUEUE * packet_ns
+        longest_ns - self.halves.base_ns() as f64 >= QUEUE * self.packet_ns(rate.max(1.0))
     }
 
     /// Of the link, as far as it shows.

@@ -62,8 +62,6 @@ pub(super) struct Halves {
     pub acks: Ticks,
     /// What queues added to round trips.
     pub(super) added: Added,
-    /// The sender waits for its application before it echoes an ACK: set anew for each.
-    pub itself: bool,
     /// Round trips whose half toward the sender nothing measured at that time.
     pub unsure: u32,
     pub far: Times,
@@ -94,7 +92,6 @@ impl Default for Halves {
             acks: Ticks::default(),
             added: Added::default(),
             unqueued: Echoes::default(),
-            itself: false,
             unsure: 0,
             quick_ns: QUICK_NS.0,
             slack_ns: SLACK_NS.1,
@@ -127,7 +124,6 @@ impl Fields for Halves {
             acks,
             added,
             unqueued,
-            itself: _,
             unsure,
             quick_ns,
             slack_ns,
@@ -350,7 +346,7 @@ impl Halves {
 
     #[cfg(test)]
     pub fn acknowledged(&mut self, t_ns: i64, rtt_ns: i64, lone: bool, counts: bool) {
-        self.measured_far(t_ns, rtt_ns, (lone, lone), (1, counts));
+        self.measured_far(t_ns, rtt_ns, (lone, lone, 1), (counts, false));
     }
 
     #[cfg(test)]
@@ -392,14 +388,15 @@ impl Halves {
     }
 
     /// An ACK measured the half toward the receiver; one of a `single` segment may have been delayed, and that of a `lone` one
-    /// behind which nothing more came. It stands for so many `segments`, if it `counts`.
+    /// behind which nothing more came. It stands for so many `segments`, if it `counts`. Its sender may be one that `waits` for its
+    /// application before it echoes an ACK.
     #[inline(always)]
     pub fn measured_far(
         &mut self,
         t_ns: i64,
         rtt_ns: i64,
-        (single, lone): (bool, bool),
-        (segments, counts): (u16, bool),
+        (single, lone, segments): (bool, bool, u16),
+        (counts, waits): (bool, bool),
     ) {
         if !(0..DAY_NS).contains(&rtt_ns) {
             return;
@@ -423,7 +420,7 @@ impl Halves {
             self.delays = self.delays.saturating_add(1);
         } else if counts {
             self.far.add_for(rtt_ns, segments);
-            let near = self.toward_sender(t_ns, rtt_ns);
+            let near = self.toward_sender(t_ns, rtt_ns, waits);
             let near_ns = near.least_ns.saturating_add(near.data_ns).saturating_add(near.other_ns);
             self.whole.add_for(rtt_ns.saturating_add(near_ns), segments);
             if let Some(waited_ns) = self.acks.waited_ns().filter(|_| near.known) {

@@ -426,8 +426,9 @@ fn acknowledge(
         // Whose window was never full waits for its application before it echoes an ACK.
         let whole = data.totals.duplicate_bytes == 0
             && data.books.as_deref().is_none_or(|books| books.counts().upstream == 0);
-        path.halves.itself = whole && path.never_filled(limits::INITIAL * unit, path.payload as f64);
-        path.halves.measured_far(segment.t_ns, rtt_ns, (single, lone && single), (segments, counts));
+        let waits = whole && path.never_filled(limits::INITIAL * unit, path.payload as f64);
+        let acked = (single, lone && single, segments);
+        path.halves.measured_far(segment.t_ns, rtt_ns, acked, (counts, waits));
     }
     path.halves.probe(segment, rtt_ns);
     let window = if edge >= 0 { edge - ack } else { -1 };

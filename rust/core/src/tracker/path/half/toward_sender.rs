@@ -83,9 +83,10 @@ impl Halves {
     }
 
     /// What the half toward the sender took of what is acknowledged now: the least, what that data waited before this point by
-    /// its clock, and what the last echoes took beyond that. Next to the sender nothing else waits.
+    /// its clock, and what the last echoes took beyond that. Next to the sender nothing else waits; nor is anything else known of one
+    /// that `waits` for its application.
     #[inline(always)]
-    pub(super) fn toward_sender(&mut self, t_ns: i64, rtt_ns: i64) -> Near {
+    pub(super) fn toward_sender(&mut self, t_ns: i64, rtt_ns: i64, waits: bool) -> Near {
         if self.clock.ticks.late_ns == i64::MAX {
             let fresh_ns = FRESH_NS.max(2 * self.base_ns());
             let last_ns = self.unqueued.last_ns;
@@ -96,8 +97,7 @@ impl Halves {
         }
         let data_ns = self.clock.waited_at(t_ns - rtt_ns);
         let least_ns = self.unqueued.empty_ns(self.near_ns(), self.clock.ticks.early_ns());
-        let none = self.beside_sender() || self.itself;
-        let other_ns = if none { 0 } else { self.unqueued.surplus_ns(least_ns) };
+        let other_ns = if waits || self.beside_sender() { 0 } else { self.unqueued.surplus_ns(least_ns) };
         Near { least_ns, data_ns, other_ns, known: true }
     }
 }

@@ -136,6 +136,13 @@ impl Spent {
     }
 }
 
+/// For how long behind the end of the transfer a window that never opened again held data back: probes of it show that there was more
+/// to send (RFC 9293 section 3.8.6.1).
+pub(super) fn closed_ns((sender, acks): (&Sender, &Sender), end_ns: i64) -> i64 {
+    let until_ns = acks.closures().closed_until_ns().filter(|_| sender.totals().probe_segments > 0);
+    until_ns.map_or(0, |until_ns| until_ns.saturating_sub(end_ns).max(0))
+}
+
 /// Whether anything was sent again that may have been lost. Duplicate ACKs tell of reordering as well, and a tail loss
 /// probe of what had arrived repairs nothing (RFC 8985 section 7.4).
 fn repaired(sender: &Sender) -> bool {

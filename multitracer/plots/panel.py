@@ -53,6 +53,7 @@ Role = Literal[
     "idle_receiver_window",
     "idle_application",
     "idle_last_ack",
+    "idle_pacing",
     "idle_local_drop",
     "idle_recovery_stall",
     "idle_power_save",

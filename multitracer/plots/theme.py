@@ -15,7 +15,7 @@ ThemeName = Literal["light", "dark"]
 
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
-OLIVE, SAND = "#999933", "#DDCC77"
+OLIVE, SAND, MAUVE = "#999933", "#DDCC77", "#AA4499"
 
 
 @frozen
@@ -88,6 +88,7 @@ def _looks(ink: str, link: str, rcv_ack: str, flight: str) -> dict[Role, Look]:
         "reset_handshake": Look(flight, alpha=0.60),
         "reset_gap": Look(VERMILION, alpha=0.13),
         "idle_handshake": Look(SKY),
+        "idle_pacing": Look(MAUVE),
         "idle_timeout_wait": Look(VERMILION),
         "idle_receiver_window": Look(GREEN),
         "idle_application": Look(OLIVE),

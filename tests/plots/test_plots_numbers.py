@@ -18,7 +18,7 @@ from multitracer.cli import words
 from multitracer.model.analysis import Result
 from multitracer.model.arrays.regression import fit
 from multitracer.plots.figures import cwnd
-from multitracer.plots.panel import Figure, Series
+from multitracer.plots.panel import Figure, Role, Series
 from multitracer.plots.plot import PlotOptions
 from multitracer.plots.series.trends import is_straight
 from multitracer.plots.theme import THEMES
@@ -153,8 +153,9 @@ def test_a_trend_is_drawn_where_a_line_fits() -> None:
 
 def test_idle_causes_and_arrivals_have_colours_of_their_own() -> None:
     for theme in THEMES.values():
-        idle = {theme.looks[role].color for role in ("idle_application", "idle_last_ack")}
-        assert len(idle) == 2
+        roles: tuple[Role, ...] = ("idle_application", "idle_last_ack", "idle_pacing", "idle_handshake")
+        idle = {theme.looks[role].color for role in roles}
+        assert len(idle) == 4
         assert theme.looks["rcv_data"].color not in idle
 
 

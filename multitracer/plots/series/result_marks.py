@@ -32,7 +32,7 @@ IDLE_LOOKS: dict[str, tuple[Role, str]] = {
     "recovery_stall": ("idle_recovery_stall", "recovery stall"),
     "power_save": ("idle_power_save", "power save"),
     "probe_rtt": ("idle_handshake", "ProbeRTT of BBR"),
-    "pacing": ("idle_handshake", "pacing"),
+    "pacing": ("idle_pacing", "pacing"),
     "stalled_path": ("idle_unknown", "stalled path"),
     "unknown": ("idle_unknown", "unknown"),
 }

@@ -75,6 +75,26 @@ def test_a_few_that_waited_long_are_no_queue() -> None:
     assert compared(few, lost_ns, NEAR_NS) is None
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_what_a_stall_of_the_path_delayed_is_no_queue(before: bool) -> None:
+    """A hundred segments waited up to a second for its end: beside that, a queue of 50 ms looks empty."""
+    teeth, waited = sawtooth(50.0), np.linspace(1_000.0, 0.0, 100) * MS
+    stalled_ns = teeth.t_ns[-1] + MS + np.arange(100) * MS
+    arrived = before * waited.astype(np.int64)
+    delays = Delays(
+        np.concatenate([teeth.t_ns, stalled_ns + arrived]),
+        np.concatenate([teeth.queue_ns, waited.astype(np.int64)]),
+    )
+    lost_ns = between(teeth, np.arange(20) * 100 + 98)
+    mistaken = compared(delays, lost_ns, NEAR_NS)
+    assert mistaken is not None
+    assert mistaken.dropped is False
+    stall = (int(stalled_ns[0]) + 60 * MS, int(stalled_ns[0]) + 1_000 * MS)
+    found = compared(delays.without([stall], 5 * MS, before=before), lost_ns, NEAR_NS)
+    assert found is not None
+    assert (found.of, found.at_longest, found.dropped) == (20, 20, True)
+
+
 def test_no_more_is_said_than_shows() -> None:
     delays, ends = sawtooth(50.0), np.arange(20) * 100 + 98
     assert compared(None, between(delays, ends), NEAR_NS) is None

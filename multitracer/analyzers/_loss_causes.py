@@ -5,7 +5,7 @@ Where others share its bottleneck, what one sends does not show when a bucket is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multitracer.model.timeline import Connection, Timeline
@@ -14,7 +14,12 @@ Object = Mapping[str, Any]
 
 
 def loss_causes(
-    m: Timeline, connection: Connection, source: int, data: Object, seen: Object
+    m: Timeline,
+    connection: Connection,
+    source: int,
+    data: Object,
+    seen: Object,
+    standstills: Sequence[Object] | None,
 ) -> dict[str, dict[str, Any] | None]:
     """The keys ``policer`` and ``queue_at_losses`` of a connection (docs/json.md).
 
@@ -28,6 +33,8 @@ def loss_causes(
         Summary of the data direction there.
     seen : mapping
         With ``rtt`` and ``bottleneck`` of the connection.
+    standstills : sequence of mapping, or None
+        Stalls of its path, if they are known.
     """
     upstream, downstream = data["losses"]["upstream"], data["losses"]["downstream"]
     rtt, bottleneck = seen["rtt"], seen["bottleneck"] or {}
@@ -35,7 +42,9 @@ def loss_causes(
     if hidden or not (upstream or downstream):
         return {"policer": None, "queue_at_losses": None}
     most, before = max(upstream, downstream), upstream > downstream
-    queue = _queue(m, connection, source, rtt, bottleneck, most, before=before)
+    starts_ns = [(m.nanoseconds(one["start"]), round(1e9 * one["length_s"])) for one in standstills or ()]
+    stalls_ns = [(start_ns, start_ns + length_ns) for start_ns, length_ns in starts_ns]
+    queue = _queue(m, connection, source, (rtt, bottleneck, stalls_ns), most, before=before)
     # A queue that is shorter than a bucket with it, in front of a shaper: no RTT grows in front of a policer.
     full = queue is not None and queue["dropped"]
     return {
@@ -67,18 +76,26 @@ def _queue(
     m: Timeline,
     connection: Connection,
     source: int,
-    rtt: Object,
-    bottleneck: Object,
+    path: tuple[Object, Object, Sequence[tuple[int, int]]],
     losses: int,
     *,
     before: bool,
 ) -> dict[str, Any] | None:
+    """`path` is its RTT, its bottleneck, and first and last time of each of its stalls."""
     from multitracer.layers.tcp.queue_at_losses import LEAST, queue_at_losses
 
     if losses < LEAST:
         return None
-    base_ns, rate_bps = round(1e6 * rtt["base_ms"]), bottleneck.get("rate_bps")
-    found = queue_at_losses(m, connection, source, before=before, base_ns=base_ns, rate_bps=rate_bps)
+    rtt, bottleneck, stalls_ns = path
+    found = queue_at_losses(
+        m,
+        connection,
+        source,
+        before=before,
+        base_ns=round(1e6 * rtt["base_ms"]),
+        rate_bps=bottleneck.get("rate_bps"),
+        stalls_ns=stalls_ns,
+    )
     if found is None:
         return None
     return {

@@ -110,6 +110,16 @@ def _describe(
     )
     seen_from_here = one_point(measurement, connection, source)
     rtt = _rtt_ms(data["rtt"])
+    stalls = _standstills(
+        measurement,
+        connection,
+        source,
+        None if rtt is None else rtt["min"],
+        () if judged is None else judged.needless.get((connection.index, direction), ()),
+        seen_from_here,
+        sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
+        stamped=bool(data["timestamps"] and acks["timestamps"]),
+    )
     return {
         "index": connection.index,
         "endpoints": [endpoint(*end) for end in connection.endpoints],
@@ -165,17 +175,8 @@ def _describe(
         "ecn": {"ce": data["ce"], "ece": acks["ece"], "cwr": data["cwr"]},
         "window_closures": _closures(acks),
         "exchanges": _exchanges(connection, summary),
-        "standstills": _standstills(
-            measurement,
-            connection,
-            source,
-            None if rtt is None else rtt["min"],
-            () if judged is None else judged.needless.get((connection.index, direction), ()),
-            seen_from_here,
-            sack=bool(data["sack_permitted"] and acks["sack_permitted"]),
-            stamped=bool(data["timestamps"] and acks["timestamps"]),
-        ),
-        **loss_causes(measurement, connection, source, data, seen_from_here),
+        "standstills": stalls,
+        **loss_causes(measurement, connection, source, data, seen_from_here, stalls),
         "restarts": _restarts(measurement, connection, source, data, seen_from_here),
         "mss": data["mss"],
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),

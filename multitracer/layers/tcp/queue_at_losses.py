@@ -13,6 +13,8 @@ of timestamps).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -107,6 +109,25 @@ class Delays:
         """What hardly any of them exceeded."""
         return float(quantiles(self.queue_ns, (_LONGEST,))[0])
 
+    def without(self, stalls_ns: Sequence[tuple[int, int]], base_ns: int, *, before: bool) -> Delays:
+        """Those that no stall of the path lengthened.
+
+        Parameters
+        ----------
+        stalls_ns : sequence of (int, int)
+            First and last time of each.
+        base_ns : int
+            Base RTT: what a segment takes without a queue, at most.
+        before : bool
+            Whether a segment was delayed before it passed the capture, instead of behind it.
+        """
+        from_ns = self.t_ns - self.queue_ns - base_ns if before else self.t_ns
+        until_ns = self.t_ns if before else self.t_ns + self.queue_ns + base_ns
+        kept = np.ones(len(self.t_ns), dtype=bool)
+        for start_ns, end_ns in stalls_ns:
+            kept &= (until_ns < start_ns) | (from_ns > end_ns)
+        return Delays(self.t_ns[kept], self.queue_ns[kept])
+
 
 def queue_at_losses(
     m: Timeline,
@@ -116,6 +137,7 @@ def queue_at_losses(
     before: bool,
     base_ns: int,
     rate_bps: float | None,
+    stalls_ns: Sequence[tuple[int, int]] = (),
 ) -> QueueAtLosses | None:
     """How long the queue was when packets of a connection were lost; None where that does not show.
 
@@ -132,6 +154,9 @@ def queue_at_losses(
         Base RTT: a segment that passed within it of a loss met the same queue.
     rate_bps : float or None
         Of the link, if it shows.
+    stalls_ns : sequence of (int, int)
+        First and last time of each stall of the path, as the capture has it: segments that waited for its end
+        tell nothing of a queue.
     """
     data = data_at(m, connection, source)
     data = data.where(data["length"] > 0)
@@ -147,6 +172,7 @@ def queue_at_losses(
     else:
         lost_ns = np.sort(lost_behind(data, needless(m, connection, source, data))[1])
         delays = by_acks(data, data_at(m, connection, source, reverse=True))
+    delays = None if delays is None else delays.without(stalls_ns, base_ns, before=before)
     least_ns = max(_LEAST_NS, _LEAST_PACKETS * 8e9 * float(data["ip_length"].max()) / (rate_bps or np.inf))
     return compared(delays, lost_ns, max(base_ns, _NEAR_NS), least_ns, since_ns)
 

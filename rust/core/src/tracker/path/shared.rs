@@ -218,7 +218,7 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
                 continue;
             }
             let all: Vec<Brought<'_>> = places.iter().map(|&place| flows[place].brought()).collect();
-            let segment_bytes = places.iter().map(|&place| flows[place].segment_bytes).fold(0.0, f64::max);
+            let segment_bytes = usual_segment(places.iter().map(|&place| &flows[place]));
             let found = share_a_full_link(&all, segment_bytes);
             let mut first = None;
             // No link is slower than what one of them brought on average.
@@ -233,6 +233,15 @@ fn full_links(flows: &[Flow], group: &mut [usize]) -> Vec<Option<Link>> {
         }
     }
     links
+}
+
+/// Payload of the segment that a byte of any of these is in, on average: one may send larger records than the others (segmentation offload).
+fn usual_segment<'a>(flows: impl Iterator<Item = &'a Flow>) -> f64 {
+    let (weighted, bytes) = flows.fold((0.0, 0.0), |(weighted, bytes), flow| {
+        let own = flow.bytes as f64;
+        (weighted + own * flow.segment_bytes, bytes + own)
+    });
+    weighted / bytes.max(1.0)
 }
 
 /// Who brought on average what a link takes that others between the same hosts fill together had it alone, before or behind them.

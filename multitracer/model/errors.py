@@ -166,7 +166,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "capture-drops",
         "warning",
-        "The capture's own statistics say that packets were dropped.",
+        "The capture's own statistics report that packets were dropped.",
         "Raise the capture buffer (tcpdump -B), cut the snap length, write to a faster disk.",
     ),
     IssueKind(
@@ -191,7 +191,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "time-backwards",
         "warning",
         "A record is older than the one before it.",
-        "Several interfaces or CPUs, or a clock set back, do that; reordercap sorts if the order matters.",
+        "Several interfaces or CPUs, or a clock set back, cause this; reordercap sorts the records.",
     ),
     IssueKind(
         "malformed-packet",
@@ -239,7 +239,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "capture-loss",
         "warning",
-        "Data was acknowledged that the capture never saw: the capture lost packets.",
+        "Data was acknowledged that is not in the capture: the capture lost packets.",
         "Raise the capture buffer (tcpdump -B), cut the snap length, write to a faster disk.",
     ),
     # text logs
@@ -258,7 +258,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "unknown-verb",
         "info",
-        "A link event that this version does not know; kept as an opaque event.",
+        "A link event that is unknown to this version; it was kept as an opaque event.",
         "Nothing to do; the event is in the table under its original name.",
     ),
     IssueKind(
@@ -294,7 +294,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "unknown-version",
         "info",
-        "A version of the format that this program does not know; what older versions have was read.",
+        "A version of the format that is unknown to this program; the fields of older versions were read.",
         "Compare a value with the tool that wrote it; name the columns in measurement.toml where it is read.",
     ),
     IssueKind(
@@ -312,14 +312,14 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "no-date",
         "warning",
-        "Times of day without a date and a zone: the log is on a clock of its own.",
+        "Times of day without a date and a zone: the log keeps its own clock.",
         "State its offset in measurement.toml (clock_offset_s), or record with full time stamps.",
     ),
     IssueKind(
         "bad-frame",
         "warning",
         "A link frame is damaged (frame check sequence, length); it was left out.",
-        "Errors on the air or the line do that; many of them mean another frame format.",
+        "Errors on the air or the line cause this; many of them indicate another frame format.",
     ),
     IssueKind(
         "missing-frames",
@@ -349,7 +349,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
         "block-ack-unread",
         "info",
         "A block ACK of a reserved kind, cut short, or to a station whose association was not seen; what it "
-        "acknowledged is not known.",
+        "acknowledged is unknown.",
         "Capture from before the stations associate, without a snap length that cuts control frames.",
     ),
     IssueKind(
@@ -381,7 +381,7 @@ ISSUE_KINDS: dict[str, IssueKind] = _kinds(
     IssueKind(
         "identical-sources",
         "error",
-        "Two sources hold the same records: the same capture given twice.",
+        "Two sources hold the same records: the same capture was given twice.",
         "Give the capture of the other end.",
     ),
     IssueKind(

@@ -173,7 +173,7 @@ TERMS = {
         Term(
             "reordering",
             "a segment sent once and overtaken by later ones",
-            "RFC 8985 section 1.2; RFC 4737 section 3.3 has no retransmissions to tell apart",
+            "RFC 8985 section 1.2; RFC 4737 section 3.3 does not consider retransmissions",
         ),
         Term("network duplicate", "one packet delivered twice", "RFC 5560 section 3"),
         Term(

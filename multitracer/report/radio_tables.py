@@ -15,7 +15,7 @@ _OWNERS = {
     "own": "this link",
     "others": "other stations and networks",
     "everybody": "beacons and frames to groups",
-    "damaged": "damaged frames, whoever sent them",
+    "damaged": "damaged frames, from any sender",
 }
 
 

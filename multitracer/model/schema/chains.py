@@ -15,7 +15,7 @@ _RECORD = Column("record", "int64", "", "packet number in the capture next to it
 
 PACKET_SPANS = Schema(
     "packet_spans",
-    "Where each TCP segment lay in the byte stream of the link, and what became of it.",
+    "Position of each TCP segment in the link's byte stream, and what became of it.",
     (
         _T,
         _SOURCE,
@@ -28,11 +28,11 @@ PACKET_SPANS = Schema(
         Column("entity", "int16", "", "link entity that it entered"),
         Column("first", "int64", "bytes", "first byte in the stream; -1 if it never entered it"),
         Column("end", "int64", "bytes", "one past its last byte; -1 if it never entered the stream"),
-        Column("error", "int64", "bytes", "how far either boundary may be off; 0: exact"),
+        Column("error", "int64", "bytes", "uncertainty of either boundary; 0: exact"),
         Column("method", "int8", "", "how its size is known", "RFC 1662, RFC 1144", MAP_METHODS),
         Column("frames", "int32", "", "frames that carried bytes of it"),
-        Column("attempts", "int32", "", "transmissions of these frames together"),
-        Column("missing", "int64", "bytes", "bytes that no frame brought to the peer; -1 if not logged"),
+        Column("attempts", "int32", "", "transmissions of these frames in total"),
+        Column("missing", "int64", "bytes", "bytes that no frame delivered to the peer; -1 if not logged"),
         Column(
             "fate",
             "int8",
@@ -44,7 +44,10 @@ PACKET_SPANS = Schema(
         ),
         Column("sent_ns", "int64", "ns", "first transmission of its first frame; -1 if none"),
         Column(
-            "complete_ns", "int64", "ns", "the peer had all its frames and those before; -1 if never known"
+            "complete_ns",
+            "int64",
+            "ns",
+            "the peer had received all its frames and those before; -1 if unknown",
         ),
         Column("arrived_ns", "int64", "ns", "it passed the capture after the link; -1 if never seen"),
     ),
@@ -110,7 +113,7 @@ CHAIN_KINDS = (
 
 RESET_LOSSES = Schema(
     "reset_losses",
-    "What each link reset took from TCP, segment by segment.",
+    "What TCP lost at each link reset, segment by segment.",
     (
         Column("reset", "int32", "", "row of the reset in `link_resets`, from 0"),
         Column(
@@ -129,13 +132,13 @@ RESET_LOSSES = Schema(
         Column("seq", "int64", "bytes", "first byte of payload"),
         Column("length", "int32", "bytes", "payload"),
         Column("whole", "int8", "", "1 if all of its bytes were lost, 0 if some; -1 if no frame shows it"),
-        Column("missing", "int64", "bytes", "bytes of the link's stream lost of it; -1 if no frame shows it"),
+        Column("missing", "int64", "bytes", "its bytes lost in the link's stream; -1 if no frame shows it"),
         Column("frames", "str", "", "lines of the link log that carried it, or empty"),
         Column(
             "basis",
             "int8",
             "",
-            "what shows it: both captures, frames that the peer never had, the TCP checksum, ACKs never sent",
+            "source: both captures, frames that the peer never received, the TCP checksum, ACKs never sent",
             "",
             ("captures", "frames", "checksum", "acks"),
         ),
@@ -176,7 +179,7 @@ CHAIN_EVENTS = Schema(
         Column("seq", "int64", "bytes", "first byte, or place in the link's stream; -1 if none"),
         Column("length", "int64", "bytes", "bytes that it concerns; -1 if none"),
         Column("frames", "str", "", "lines of the link log that carried it, or empty"),
-        Column("number", "int32", "", "segments or ACKs that it stands for; 1 where it stands for itself"),
+        Column("number", "int32", "", "segments or ACKs that the event represents; 1 for a single one"),
         Column("wait_ns", "int64", "ns", "of a timeout: how long the sender had waited; -1 otherwise"),
         Column("cause", "str", "", "of a reset or a dropped call: why; of a timeout: its verdict; or empty"),
         Column("rule", "str", "", "why it belongs to the chain"),

@@ -6,7 +6,7 @@ from multitracer.model.schema.columns import RECORD, SOURCE, TIME, Column, Schem
 
 ENERGY = Schema(
     "energy",
-    "Energy that nodes have left, a row where it changed.",
+    "Remaining energy of nodes, one row per change.",
     (
         TIME,
         SOURCE,

@@ -47,7 +47,7 @@ LINK_POLLS = ("", "poll", "final")
 
 LINK_FRAMES = Schema(
     "link_frames",
-    "Information frames of the link, one row per sending and per reception.",
+    "Information frames of the link, one row per transmission and per reception.",
     (
         TIME,
         SOURCE,
@@ -92,7 +92,7 @@ LINK_EVENTS = Schema(
 
 LINK_RADIO = Schema(
     "link_radio",
-    "How a frame went over the air, where the log knows: a row per transmission seen.",
+    "How a frame was transmitted on the air, where the log records it: one row per transmission seen.",
     (
         TIME,
         SOURCE,
@@ -100,7 +100,7 @@ LINK_RADIO = Schema(
         Column("entity", "int16", "", "index of the link entity in `Measurement.entities`"),
         Column("airtime_ns", "int64", "ns", "time on the air; -1 if absent"),
         Column("rate_bps", "int64", "bits/s", "rate of the physical layer; -1 if absent"),
-        Column("mcs", "int16", "", "index of modulation and coding; -1 if absent"),
+        Column("mcs", "int16", "", "modulation and coding scheme (MCS index); -1 if absent"),
         Column("signal_dbm", "int16", "dBm", "received power; 0 if absent"),
         Column("channel_mhz", "int32", "MHz", "centre frequency; -1 if absent"),
         Column("attempt", "int16", "", "0 for the first attempt on the air; -1 if unknown"),
@@ -109,17 +109,17 @@ LINK_RADIO = Schema(
 
 LINK_AIR = Schema(
     "link_air",
-    "Shares of airtime, as a monitor captured it: a row for each tenth of a second, at its first frame.",
+    "Shares of airtime, as a monitor captured it: one row per tenth of a second, at its first frame.",
     (
         TIME,
         SOURCE,
         RECORD,
-        Column("own_ns", "int64", "ns", "airtime of the link that was read: data, answers, management"),
+        Column("own_ns", "int64", "ns", "airtime of the analysed link: data, answers, management"),
         Column("others_ns", "int64", "ns", "airtime of other stations and networks"),
         Column("everybody_ns", "int64", "ns", "airtime of beacons, probes and frames to groups"),
-        Column("damaged_ns", "int64", "ns", "airtime of frames that arrived damaged, whoever sent them"),
+        Column("damaged_ns", "int64", "ns", "airtime of frames that arrived damaged, from any sender"),
         Column("frames", "int32", "", "frames captured"),
-        Column("own_frames", "int32", "", "frames of the link that was read"),
+        Column("own_frames", "int32", "", "frames of the analysed link"),
         Column("unknown_frames", "int32", "", "frames whose airtime is unknown"),
     ),
 )

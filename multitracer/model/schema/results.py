@@ -31,7 +31,7 @@ _CONN = Column("conn", "int32", "", "connection number; -1 if none")
 
 ARRIVALS = Schema(
     "arrivals",
-    "Out-of-order arrivals and retransmissions: retransmitted, reordered, or delivered twice.",
+    "Out-of-order arrivals and retransmissions: retransmitted, reordered, or duplicated by the network.",
     (
         _CONN,
         Column("direction", "int8", "", "forward is from the first endpoint", "", DIRECTIONS),
@@ -41,7 +41,7 @@ ARRIVALS = Schema(
         Column("length", "int32", "bytes", "payload"),
         Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
         Column("cause", "int8", "", "cause of retransmission", "", CAUSES),
-        Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
+        Column("evidence", "int8", "", "evidence for the verdict", "docs/arrivals.md", ARRIVAL_EVIDENCE),
     ),
 )
 
@@ -69,21 +69,21 @@ LINK_ENTITIES = Schema(
         Column("first_bytes", "int64", "bytes", "user bytes sent for the first time"),
         Column("rate", "float64", "bytes/s", "rate of bytes sent for the first time", "Paper 4.5, Figure 5"),
         Column("attempts_mean", "float64", "", "transmissions per frame"),
-        Column("attempts_max", "int64", "", "transmissions of the frame sent most often"),
+        Column("attempts_max", "int64", "", "most transmissions of one frame"),
         Column("burst_start_ns", "int64", "ns", "first frame of the longest burst; -1 if none", "Paper 5.4"),
         Column("burst_end_ns", "int64", "ns", "last frame of the longest burst; -1 if none"),
         Column("burst_frames", "int64", "", "frames of the longest burst"),
         Column("srej_sent", "int64", "", "selective rejects sent; -1 if not known", "GSM 04.22"),
         Column("srej_received", "int64", "", "selective rejects received; -1 if not known", "GSM 04.22"),
-        Column("delay_min_ns", "int64", "ns", "one-way delay of a frame, smallest; -1 if none"),
-        Column("delay_median_ns", "int64", "ns", "first sending to first reception, median; -1 if none"),
-        Column("delay_max_ns", "int64", "ns", "first sending to first reception, longest; -1 if none"),
+        Column("delay_min_ns", "int64", "ns", "smallest one-way delay of a frame; -1 if none"),
+        Column("delay_median_ns", "int64", "ns", "first transmission to first reception, median; -1 if none"),
+        Column("delay_max_ns", "int64", "ns", "first transmission to first reception, longest; -1 if none"),
     ),
 )
 
 XOFF_INTERVALS = Schema(
     "flow_control",
-    "Times during which its peer held a link entity off: XOFF (RNR) to XON (the next RR).",
+    "Times during which a link entity was stopped by its peer: XOFF (RNR) to XON (the next RR).",
     (
         _START,
         _END,
@@ -150,14 +150,14 @@ LOCAL_DROPS = Schema(
 
 IDLE_PHASES = Schema(
     "idle_phases",
-    "Times in which the link could have carried data and had none.",
+    "Idle phases: the link could have carried data and had none to send.",
     (
         _START,
         _END,
         _ENTITY,
         _CONN,
         Column("cause", "int8", "", "why TCP gave it nothing", "Paper 4.3", IDLE_CAUSES),
-        Column("evidence", "str", "", "how it is known that the link's buffer was empty"),
+        Column("evidence", "str", "", "evidence that the link's buffer was empty"),
         Column("because", "str", "", "the chain behind the cause"),
         Column("frame_record", "int64", "", "line of the last frame before it in the link log"),
         Column("wake_record", "int64", "", "packet that ended it in the sender's capture; 0 if none"),
@@ -174,13 +174,13 @@ SEGMENT_FATES = Schema(
         Column("dir", "int8", "", "direction within the connection", "", ("forward", "reverse")),
         Column("seq", "int64", "bytes", "first byte"),
         Column("length", "int32", "bytes", "payload"),
-        Column("transmission", "int16", "", "how often its first byte had been sent by then"),
+        Column("transmission", "int16", "", "transmissions of its first byte by then"),
         Column(
             "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
         Column("fate", "int8", "", "worst of its packets", "RFC 2680 2.4", FATES),
         Column("arrived", "int64", "bytes", "of it, arrived"),
-        Column("certain", "int8", "", "0: copies of the same bytes cannot be told apart"),
+        Column("certain", "int8", "", "0: copies of the same bytes cannot be distinguished"),
     ),
 )
 
@@ -206,13 +206,13 @@ REPEATS = Schema(
 
 LIMIT_PHASES = Schema(
     "limits",
-    "Times in which one thing held the sender back, first data segment to last ACK.",
+    "Times in which one cause limited the sender, from the first data segment to the last ACK.",
     (
         _START,
         _END,
         _CONN,
         Column("limit", "int8", "", "what limited the sender", "RFC 5681 2, RFC 7661 4.3", LIMITS),
-        Column("outstanding", "int64", "bytes", "sent and not acknowledged at its start"),
+        Column("outstanding", "int64", "bytes", "bytes in flight at its start"),
         Column("room", "int64", "bytes", "left in the advertised window at its start; -1 if unknown"),
         Column("record", "int64", "", "segment that ended its first pause; 0 if none"),
     ),

@@ -23,10 +23,10 @@ RLC_PDUS = Schema(
             "number",
             "int64",
             "",
-            "its place in the order in which its sender numbered, across wraps and resets; of a status "
+            "its place in its sender's numbering, across wraps and resets; of a status "
             "report, the first that it does not acknowledge; of a NACK, what is missing; -1 if unknown",
         ),
-        Column("epoch", "int32", "", "new starts of the numbering before it"),
+        Column("epoch", "int32", "", "restarts of the numbering before it"),
         Column("start", "int32", "bytes", "first byte in its PDU (LTE) or SDU (NR); NACK: -1 for the whole"),
         Column("length", "int32", "bytes", "data bytes; of a NACK, how many PDUs"),
         Column("last", "int8", "", "1: reaches the end of that PDU or SDU"),
@@ -53,7 +53,7 @@ RLC_SDUS = Schema(
             "pdcp",
             "int64",
             "",
-            "its PDCP number, counted on where it wraps; -1 if unknown",
+            "its PDCP number, unwrapped; -1 if unknown",
             "3GPP TS 36.323, 38.323",
         ),
     ),
@@ -83,7 +83,7 @@ REORDERINGS = Schema(
         Column("entity", "int16", "", "the receiver: index in `Measurement.entities`"),
         Column("number", "int64", "", "of the PDU, as in `rlc_pdus`"),
         Column("reported_ns", "int64", "ns", "the receiver first reported it missing; -1 if it did not"),
-        Column("attempts", "int16", "", "times it was sent; -1 if unknown"),
+        Column("attempts", "int16", "", "transmissions of it; -1 if unknown"),
         Column("record", "int64", "", "the PDU that showed that it was missing"),
     ),
 )

@@ -16,7 +16,7 @@ RTT_SAMPLES = Schema(
         CONN,
         Column("way", "int8", "", "how it was measured", "RFC 6298 3, RFC 7323 4", RTT_METHODS),
         Column("rtt_ns", "int64", "ns", "from the segment to this ACK"),
-        Column("again", "int8", "", "1: what it acknowledges had been sent more than once"),
+        Column("again", "int8", "", "1: what it acknowledges had been transmitted more than once"),
     ),
 )
 

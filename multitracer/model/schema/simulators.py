@@ -12,7 +12,7 @@ MAC_ACTIONS = ("snd", "rcv")
 
 MAC_FRAMES = Schema(
     "mac_frames",
-    "Frames of all nodes of a simulated wireless network, a row per sending and per reception.",
+    "Frames of all nodes of a simulated wireless network, one row per transmission and per reception.",
     (
         TIME,
         SOURCE,
@@ -22,13 +22,13 @@ MAC_FRAMES = Schema(
         Column("kind", "int8", "", "what the frame is", "IEEE 802.11", MAC_KINDS),
         Column("uid", "int32", "", "number of the packet in the simulation; -1 of control frames"),
         Column("length", "int32", "bytes", "as in the trace: sent with, received without the MAC header"),
-        Column("attempt", "int16", "", "0 for the first sending, k for the k-th retransmission"),
+        Column("attempt", "int16", "", "0 for the first transmission, k for the k-th retransmission"),
     ),
 )
 
 PACKET_DROPS = Schema(
     "packet_drops",
-    "Packets and frames that a simulated network dropped, whatever they carried.",
+    "Packets and frames of any kind that a simulated network dropped.",
     (
         TIME,
         SOURCE,
@@ -43,7 +43,7 @@ PACKET_DROPS = Schema(
 
 FLOW_TOTALS = Schema(
     "flow_totals",
-    "What a simulator counted of each flow, one direction a row; `t_ns` is when its first packet was sent.",
+    "What a simulator counted for each flow, one direction a row; `t_ns` is when its first packet was sent.",
     (
         TIME,
         SOURCE,
@@ -70,7 +70,7 @@ FLOW_TOTALS = Schema(
 
 BEARER_TOTALS = Schema(
     "bearer_totals",
-    "What LENA counted of each radio bearer in each interval; `t_ns` is its begin.",
+    "What LENA counted for each radio bearer in each interval; `t_ns` is its begin.",
     (
         TIME,
         SOURCE,
@@ -99,7 +99,7 @@ BEARER_TOTALS = Schema(
 
 SCALARS = Schema(
     "scalars",
-    "Numbers that a simulation recorded once; `t_ns` is the last time that the file knows, else 0.",
+    "Numbers that a simulation recorded once; `t_ns` is the last time in the file, else 0.",
     (
         TIME,
         SOURCE,

@@ -53,20 +53,18 @@ SEGMENTS = Schema(
             "seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"
         ),
         Column("ack", "int64", "bytes", "next byte expected, unwrapped, relative; -1 without ACK"),
-        Column("length", "int32", "bytes", "payload on the wire, whatever was captured"),
+        Column("length", "int32", "bytes", "payload on the wire, whatever the snap length"),
         Column("flags", "uint16", "", "TCP flag bits, FIN is 1", "RFC 9293 3.1"),
         Column(
             "window", "int32", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"
         ),
         Column("duplicate", "int32", "bytes", "duplicate payload bytes", "Paper 4.3"),
-        Column("transmission", "int16", "", "how often its first byte has now been sent; 0 without payload"),
+        Column("transmission", "int16", "", "transmissions of its first byte so far; 0 without payload"),
         Column(
             "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
-        Column("ack_kind", "int8", "", "what its ACK says", "RFC 5681 2", ACK_KINDS),
-        Column(
-            "flight", "int64", "bytes", "sent and not acknowledged in its direction, after it", "RFC 5681 2"
-        ),
+        Column("ack_kind", "int8", "", "kind of its ACK", "RFC 5681 2", ACK_KINDS),
+        Column("flight", "int64", "bytes", "bytes in flight in its direction, after it", "RFC 5681 2"),
         Column(
             "rtt_ns", "int64", "ns", "round-trip time that its ACK measures (Karn); -1 if none", "RFC 6298 3"
         ),
@@ -99,8 +97,8 @@ RETRANSMISSIONS = Schema(
         Column(
             "cause", "int8", "", "cause of retransmission", "RFC 5681 3.2, 6298 5, 6675 5, 8985 6-7", CAUSES
         ),
-        Column("transmission", "int16", "", "how often its first byte has now been sent"),
-        Column("since_sent_ns", "int64", "ns", "since the same byte was last sent"),
+        Column("transmission", "int16", "", "transmissions of its first byte so far"),
+        Column("since_sent_ns", "int64", "ns", "since the same byte was last transmitted"),
         Column("since_ack_ns", "int64", "ns", "since the last segment from the peer; -1 if none"),
         Column("dupacks", "int32", "", "duplicate ACKs since the last advance"),
         Column("sacked", "int64", "bytes", "selectively acknowledged above it at that time"),
@@ -108,7 +106,7 @@ RETRANSMISSIONS = Schema(
             "rto_ns", "int64", "ns", "retransmission timeout estimated at that time; -1 if none", "RFC 6298"
         ),
         Column("episode", "int32", "", "loss recovery episode within the direction, from 1; 0 outside"),
-        Column("alternative", "int8", "", "the other cause that the same packets would have", "", CAUSES),
+        Column("alternative", "int8", "", "the other cause that fits the same packets", "", CAUSES),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
         Column("too_early", "int8", "", "vote by an ACK sooner than the minimum RTT", "Paper 5.4", VOTES),
@@ -134,7 +132,7 @@ ARRIVALS = Schema(
         Column("verdict", "int8", "", "what it is", "docs/arrivals.md", ARRIVALS_ARE),
         Column("cause", "int8", "", "cause of retransmission", "", CAUSES),
         Column("evidence", "int8", "", "what the verdict rests on", "docs/arrivals.md", ARRIVAL_EVIDENCE),
-        Column("in_order", "int8", "", "1: it carries on where all that was seen ends"),
+        Column("in_order", "int8", "", "1: it begins right after the highest byte seen"),
         Column("fresh", "int8", "", "1: some of its bytes were not seen before"),
     ),
 )
@@ -167,7 +165,7 @@ EPISODES = Schema(
         Column("too_early", "int8", "", "votes by ACKs sooner than the minimum RTT", "Paper 5.4", VOTES),
         Column("ack_path", "int8", "", "genuine: a timer, as all ACKs were lost", "Paper 5.3", VOTES),
         Column("verdict", "int8", "", "the votes together", "RFC 3522 1, Paper 5.4", VERDICTS),
-        Column("undone", "int8", "", "how a Linux sender takes it back", "RFC 4015, 5682", UNDONE),
+        Column("undone", "int8", "", "how a Linux sender undoes it", "RFC 4015, 5682", UNDONE),
     ),
 )
 
@@ -183,7 +181,7 @@ TIMEOUTS = Schema(
         Column("seq", "int64", "bytes", "first retransmitted byte"),
         Column("length", "int32", "bytes", "retransmitted payload"),
         Column("backoff", "int16", "", "expiries in a row before this one: the timer was 2**backoff RTO"),
-        Column("silence_ns", "int64", "ns", "the sender had sent nothing for so long"),
+        Column("silence_ns", "int64", "ns", "time since the sender's last segment"),
         Column(
             "rto_ns",
             "int64",
@@ -191,7 +189,7 @@ TIMEOUTS = Schema(
             "retransmission timeout estimated, without backoff; -1 if none",
             "RFC 6298",
         ),
-        Column("waited_ns", "int64", "ns", "the timer had run for so long", "RFC 6298 5"),
+        Column("waited_ns", "int64", "ns", "time that the timer had run", "RFC 6298 5"),
         Column("rto_max_ns", "int64", "ns", "largest timeout of the stack, if known to be set low; -1 else"),
         Column("eifel", "int8", "", "vote by the echoed timestamp", "RFC 3522", VOTES),
         Column("dsack", "int8", "", "vote by duplicate SACK", "RFC 2883, 3708", VOTES),
@@ -354,7 +352,7 @@ SERIES = Schema(
             "name", "str", "", "as in the file; of speed tests and probes as docs/formats/README.md has it"
         ),
         Column("value", "float64", "", "as in the file, in the unit that measurement.toml makes of it"),
-        Column("label", "str", "", "which stream of the log it is of; empty if there is but one"),
+        Column("label", "str", "", "stream of the log; empty if the log has only one"),
     ),
 )
 

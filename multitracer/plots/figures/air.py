@@ -22,7 +22,7 @@ _OWNERS: tuple[tuple[str, Role, str], ...] = (
     ("own", "throughput", "this link"),
     ("others", "rto", "other stations and networks"),
     ("everybody", "goodput", "beacons and frames to groups"),
-    ("damaged", "flight", "damaged frames, whoever sent them"),
+    ("damaged", "flight", "damaged frames, from any sender"),
 )
 
 

@@ -97,7 +97,7 @@ def order_captures(state: AlignmentState) -> None:
         wanted = declared.point(state.settings, target.path)
         if wanted is not None and wanted != target.point:
             if target.point is not None:
-                detail = f"declared as {wanted}, but what it saw is {target.point}"
+                detail = f"declared as {wanted}, but its packets show {target.point}"
                 state.issues.append(Issue("inconsistent-metadata", detail=detail, path=target.path))
             target.point = wanted
             target.details["point_by"] = "measurement.toml"

@@ -172,7 +172,7 @@ def _sixth(value: float | None) -> float | None:
 
 ANALYZER = Analyzer(
     name="dccp",
-    question="How did each DCCP connection fare, and how late was congestion reported to it?",
+    question="How did each DCCP connection perform, and how late was congestion reported to it?",
     run=run,
     **QUESTIONS["dccp"]._asdict(),
 )

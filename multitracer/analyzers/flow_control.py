@@ -154,7 +154,7 @@ def _last_ns(m: Timeline) -> int:
 
 ANALYZER = Analyzer(
     name="flow_control",
-    question="When did the link's peer hold the sender off, and what did it cost?",
+    question="When did the link's peer stop the sender (XOFF), and what did it cost?",
     run=run,
     **QUESTIONS["flow_control"]._asdict(),
 )

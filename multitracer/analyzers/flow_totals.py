@@ -80,7 +80,7 @@ def _agrees(found: Mapping[str, int], seen: list[tuple[int, int]]) -> bool | Non
 
 ANALYZER = Analyzer(
     name="flow_totals",
-    question="What did the simulator count of each flow, and do the captures have it so?",
+    question="What did the simulator count for each flow, and do the captures agree?",
     run=run,
     **QUESTIONS["flow_totals"]._asdict(),
 )

@@ -122,7 +122,7 @@ ANALYZER = Analyzer(
     key="mptcp",
     batch=(
         BatchColumn("mptcp_transfer", "number of the Multipath TCP transfer", _by_connection("transfer")),
-        BatchColumn("mptcp_bytes", "bytes of the transfer that the subflow brought", _by_connection("bytes")),
+        BatchColumn("mptcp_bytes", "bytes of the transfer that the subflow carried", _by_connection("bytes")),
         BatchColumn("mptcp_reinjected", "bytes that another subflow had sent", _by_connection("reinjected")),
         BatchColumn("mptcp_share", "the subflow's share of the transfer's bytes", _by_connection("share")),
     ),

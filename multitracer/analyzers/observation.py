@@ -91,7 +91,7 @@ _NO_HANDSHAKE = (
 )
 
 _COUNTED = (
-    "the simulated sender numbers packets and opens no connection: its first packet stands for the SYN, and "
+    "the simulated sender numbers packets and opens no connection: its first packet is taken as the SYN, and "
     "there are neither windows nor SACK blocks"
 )
 

@@ -147,7 +147,7 @@ def _words(connection: Connection, table: Table, of: Flow | None) -> dict[str, A
 
 ANALYZER = Analyzer(
     name="queueing",
-    question="How much waited in front of the bottleneck, for how long, and was it needed?",
+    question="How much data was queued at the bottleneck, for how long, and was the queue needed?",
     run=run,
     **QUESTIONS["queueing"]._asdict(),
 )

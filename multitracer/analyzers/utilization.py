@@ -15,7 +15,7 @@ from multitracer.output.digest import digest, limit_s
 
 FLAG_AT = 0.95
 
-_SEVERAL = "connections filled links of their own: --conn or --filter chooses those of one"
+_SEVERAL = "connections filled different links: choose those of one link with --conn or --filter"
 _NO_RATE = "needs a link log: the captures do not show the capacity of the link"
 
 _SUMMARY = "needs a link that is seen full, or single segments, which a summary does not keep: use --full"

@@ -42,7 +42,7 @@ def anonymize_recording(folder: str, mapping: Mapping) -> list[str]:
         work = _work(name)
         try:
             if work is None:
-                raise UnreadableFile("nobody knows what is in it")
+                raise UnreadableFile("its contents are unknown")
             with open(path, "rb") as source, open(f"{path}.new", "wb") as target:
                 work(source, target, mapping)
             os.replace(f"{path}.new", path)

@@ -160,9 +160,9 @@ def missing(
             found = [one for trace in measurement.traces for one in trace.issues]
             many = [one for one in found if one.code == "too-many-connections"]
             if any(one.detail.endswith(FULL_KEEPS) for one in many):
-                return "single segments, which are not kept of so many connections: use --full"
+                return "single segments, which are not kept for so many connections: use --full"
             if many:
-                return "single segments, which are not kept of so many connections: take some packets out"
+                return "single segments, which are not kept for so many connections: take some packets out"
             return "single segments, which a summary does not keep (large capture): use --full"
         elif not measurement.rows(*need.split("|")):
             return _PROVIDERS.get(need, f"rows in the table {need}")

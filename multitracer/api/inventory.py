@@ -17,7 +17,7 @@ from multitracer.output.contract import source_object
 from multitracer.reading.discovery import discover
 from multitracer.reading.opening import Formats, check_formats, declared_format, format_of, open_trace
 
-SUMMARY = "a summary: single segments are not kept of a large capture, and no rows are counted"
+SUMMARY = "a summary: single segments of a large capture are not kept, and rows are not counted"
 """Of captures above `multitracer.api.pipeline.SUMMARY_BYTES`."""
 
 

@@ -66,7 +66,9 @@ class Capture:
         said = wait_for_text(self._process, self._process.stderr, b"listening on", interrupt)
         if b"listening on" not in said:
             self.abort()
-            raise LabError(f"tcpdump does not capture: {said.decode(errors='replace').strip() or 'no word'}")
+            raise LabError(
+                f"tcpdump does not capture: {said.decode(errors='replace').strip() or 'no message'}"
+            )
 
     def check(self) -> None:
         """Raise LabError if it has ended before its time."""

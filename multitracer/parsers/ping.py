@@ -116,7 +116,7 @@ def parse(path: str) -> Trace:
         if t_ns is not None:
             values.add(t_ns, number, "probe_lost", 1.0)
     if not len(values):
-        raise CorruptTrace(f"{path}: no reply has a time that can be; is it damaged?")
+        raise CorruptTrace(f"{path}: no reply has a possible time; is it damaged?")
     series = values.table()
     issues = tally.issues()
     if not dated:

@@ -74,7 +74,7 @@ class Capturing:
             if not part:
                 stop(self._process)
                 words = self._said.decode(errors="replace").strip().splitlines()
-                raise RecordError(f"the capture does not start: {words[-1] if words else 'no word'}")
+                raise RecordError(f"the capture does not start: {words[-1] if words else 'no message'}")
             self._said += part
 
     @property

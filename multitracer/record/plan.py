@@ -128,7 +128,7 @@ def _capture(interface: str) -> Source:
         remedy = f"{words_of(error)}: run as root, or give CAP_NET_RAW"
         return Source("wire", "capture", False, command, remedy)
     except AttributeError:
-        return Source("wire", "capture", False, command, "packet sockets are of Linux")
+        return Source("wire", "capture", False, command, "packet sockets exist only on Linux")
     return Source("wire", "capture", True, command)
 
 
@@ -155,7 +155,7 @@ def _link(interface: str, modem: Modem | None) -> Source:
         command = f"mmcli -m {modem.number} --signal-get"
         return Source("link", "mmcli", True, command if modem.polled_s else f"{command} ({polling(modem)})")
     if looks_cellular(interface):
-        remedy = f"mmcli knows no modem with {interface}" if installed(MMCLI) else "install modemmanager"
+        remedy = f"mmcli lists no modem with {interface}" if installed(MMCLI) else "install modemmanager"
         return Source("link", "mmcli", False, "", remedy)
     return Source("link", NO_LINK, False, "", f"{interface} is no Wi-Fi or cellular interface")
 

@@ -69,7 +69,7 @@ def _chain(evidence: Evidence, lines: Table) -> Chain:
                 Event(
                     "flush",
                     int(lines["t_ns"][row]),
-                    f"what {m.entities[int(lines['entity'][row])]} still held was discarded",
+                    f"data that {m.entities[int(lines['entity'][row])]} still buffered was discarded",
                     first,
                     source=int(lines["source"][row]),
                     record=int(lines["record"][row]),
@@ -98,7 +98,7 @@ def _lost(evidence: Evidence, chain: Chain, parent: int) -> None:
                 int(spans["t_ns"][row]),
                 "never left the queue in front of the link"
                 if waiting[row]
-                else "its bytes were in frames that the peer never had before the call ended",
+                else "its bytes were in frames that the peer had not received when the call ended",
                 parent,
                 source=int(spans["source"][row]),
                 record=int(spans["record"][row]),

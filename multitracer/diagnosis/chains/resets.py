@@ -164,7 +164,7 @@ def _rule(taken: Table, row: int) -> str:
     if taken["whole"][row] < 0:
         return "never passed the other capture; those before and after it arrived around the reset"
     share = "whole" if taken["whole"][row] else f"in part: {int(taken['missing'][row])} bytes of the stream"
-    return f"lost {share}: its bytes were in frames that the peer never had before the reset"
+    return f"lost {share}: its bytes were in frames that the peer had not received before the reset"
 
 
 def _link_source(evidence: Evidence) -> int:

@@ -164,7 +164,7 @@ def _losses(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
         if with_link:
             text += f"{',' if lost else ''} without a known cause in front of or on the link"
         if int(lossy.column("events").sum()) == len(lossy.events("sent", "idle", *_PROBES)):
-            text = f"{several(lossy.segments(*_SENT_AGAIN), 'probe')} that nothing had been lost for"
+            text = f"{several(lossy.segments(*_SENT_AGAIN), 'probe')} sent although nothing had been lost"
         found.append(("loss", text, lossy))
     if needless:
         number = len(needless.events("timeout"))

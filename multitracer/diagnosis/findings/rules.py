@@ -54,7 +54,7 @@ _IDLE = {
     "timeout_wait": ("timeout wait", "the sender waited for its retransmission timer"),
     "recovery_stall": (
         "recovery stall",
-        "the sender was in recovery from a loss, or its window still small behind it",
+        "the sender was in recovery from a loss, or its window still small after it",
     ),
     "local_drop": ("local drop", "the sender was in recovery from a drop in front of the link"),
     "power_save": ("power save", "the station slept while the ACK that it awaited was at its access point"),
@@ -107,7 +107,8 @@ RULES = {
     ),
     "arrivals": SentenceRule(
         "What arrived",
-        "there is no capture at the data sender, and segments came damaged, twice, or not for long",
+        "there is no capture at the data sender, and segments arrived damaged or duplicated, or none arrived "
+        "for long",
         "TCP checksums, sequence numbers and the distance of segments at the capture",
         "RFC 9293",
     ),
@@ -121,7 +122,7 @@ RULES = {
         "The transfer broke off",
         "bytes were never acknowledged, and a timer fired for them, or the first of them was sent a second "
         "and twice the longest RTT before the capture ends, and no FIN of both ends was seen; before all "
-        "else if they are most of the connections, or most of the bytes, and behind the main cause otherwise",
+        "else if they are most of the connections, or most of the bytes, and after the main cause otherwise",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
     ),
@@ -147,14 +148,14 @@ RULES = {
     "reset": SentenceRule(
         "A RST cut the transfer short",
         "a RST came before all data that had been sent was acknowledged, and no timer had expired for what "
-        "was left; behind the main cause",
+        "was left; after the main cause",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
     ),
     "other_direction": SentenceRule(
         "The other direction",
         "from captures alone: the other direction of a connection has a tenth of its data or more, more than "
-        "an initial window, and its ends do not take turns; what limited that most, behind the main cause, "
+        "an initial window, and its ends do not take turns; what limited that most, after the main cause, "
         "which then names its own direction",
         "reverse of connections[], by the rules of the other sentences",
         "docs/json.md",
@@ -184,14 +185,14 @@ RULES = {
         "segments that the sender's capture holds never were on the link, or the queue's log says so; from a "
         "capture at the sender alone: its own queue (qdisc) dropped segments, which never reached the "
         "capture, and the network was what limited it most; from any capture: far more IP identifications "
-        "were left out than data was lost, or a timer sent one segment at a time",
+        "are missing than segments were lost, or a timer sent one segment at a time",
         "segment by segment: the map of segments to frames; from a capture alone by gaps in sequence numbers "
         "and IP identifications (losses.upstream at the sender; losses.refused), and by the kernel's counter",
         f"{_PAPER}, section 5.2",
     ),
     "link_loss": SentenceRule(
         "Given up by the link",
-        "the link sent a segment's frames as often as it may, and the segment did not arrive",
+        "the link transmitted a segment's frames as often as it may, and the segment did not arrive",
         f"attempts in the link log, arrival in the receiver's capture; {_CHAIN}",
         "IEEE 802.11-2020 section 10.3 (retry limits); 3GPP TS 38.322 (maxRetxThreshold)",
     ),
@@ -201,7 +202,7 @@ RULES = {
         "retransmissions left (if the data had arrived, and its ACK was late: ack_loss, too)",
         "gap in delivery in order (1 s and three usual ones, or 200 ms and twenty) with mostly retransmitted "
         "frames in it, or ended by a segment that was "
-        f"under repair for half of it; {_CHAIN}",
+        f"being retransmitted for half of it; {_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),
     "link_burst_harmless": SentenceRule(
@@ -246,7 +247,7 @@ RULES = {
     ),
     "unknown": SentenceRule(
         "Not known",
-        "what limited the sender cannot be seen for most of the time, or no data was sent",
+        "what limited the sender is unknown for most of the time, or no data was sent",
         "limits.unknown of connections[]; the sentence names the capture or the log that would show it",
         "docs/limits.md",
     ),
@@ -278,15 +279,15 @@ RULES = {
     "ack_queue": SentenceRule(
         "ACKs wait in a queue",
         "from captures alone: of what queues added to the RTT, ACKs waited 40% or more between the receiver "
-        "and the capture, or data waited less than 20% and the rest was behind it; and it is 5 ms and a "
-        "quarter of the base RTT, or more. The link of the data need not be full then",
+        "and the capture, or data waited less than 20% and the rest was behind the capture; and it is 5 ms "
+        "and a quarter of the base RTT, or more. The link of the data need not be full then",
         "acks_share and data_share of bottleneck of connections[]: how much later than at their best ACKs "
         "and data pass by the clocks of their timestamps, in the RTTs that they measure",
         "RFC 7323, section 5.4; RFC 3449, section 2 (asymmetric paths)",
     ),
     "late_data": SentenceRule(
         "Late data",
-        "from captures alone: a second and more, and a quarter of the transfer behind it, passed between the "
+        "from captures alone: a second and more, and a quarter of the transfer after it, passed between the "
         "handshake and the first data of either end; before all else if that is longer than the transfer",
         "limits.seconds_before_data of connections[]",
         "RFC 9293, section 3.5 (handshake)",
@@ -399,7 +400,7 @@ RULES = {
         "By a log alone: not known",
         "there is no capture, and the log has neither the kernel's clocks nor windows with RTT; the sentence "
         "names what would show it",
-        "throughput, retransmissions and RTT as the log has them",
+        "throughput, retransmissions and RTT as reported by the log",
         "docs/limits.md",
     ),
     "log_stall": SentenceRule(

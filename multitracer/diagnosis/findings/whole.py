@@ -30,7 +30,7 @@ IDLE_WORDS = {
     "stalled_path": "what was in flight stalled on the path",
     "unknown": "no capture shows why",
     "timeout_wait": "TCP waited for its timer",
-    "recovery_stall": "TCP was in recovery from a loss, or its congestion window still small behind it",
+    "recovery_stall": "TCP was in recovery from a loss, or its congestion window still small after it",
     "local_drop": "TCP was in recovery from a drop in front of the link",
     "power_save": "the station slept while the ACK it awaited was at its access point (power save)",
 }

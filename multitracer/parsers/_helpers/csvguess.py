@@ -68,7 +68,7 @@ def first_map(path: str) -> str:
     head = native.head(path, _HEAD_BYTES)
     if b"\0" in head[:_BINARY_BYTES]:
         raise CorruptTrace(
-            f"{path}: no table of text: a column map is for CSV; `multitracer info` says what this file is"
+            f"{path}: not a text table: a column map is for CSV; `multitracer info` shows the file's format"
         )
     text = head.decode("utf-8", errors="replace").removeprefix("\ufeff")
     if len(head) == _HEAD_BYTES:

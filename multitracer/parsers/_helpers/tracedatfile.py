@@ -156,9 +156,7 @@ class Reader:
             try:
                 content, end = self._section(offset, _OPTIONS)
             except Cut:
-                self.trace.cut = (
-                    "the file ends before its last options, which say where the events of each CPU are"
-                )
+                self.trace.cut = "the file ends before its last options, which locate the events of each CPU"
                 if len(seen) > 1:
                     self._salvaged(end, page_bytes)
                 return

@@ -80,7 +80,7 @@ def _carrying(frames: Table, entity: int, acknowledged: Array) -> Array:
     """Rows of the frames that were acknowledged, of those that were sent once.
 
     A monitor sees the acknowledgement. The receiver handed the packet on before: as the frame had come, and
-    if it was sent again, perhaps when it had come first.
+    if it was retransmitted, perhaps when it had first arrived.
     """
     sent = np.flatnonzero((frames["entity"] != entity) & (frames["action"] == _SND))
     offsets, at, count = np.unique(frames["offset"][sent], return_index=True, return_counts=True)

@@ -19,7 +19,7 @@ def join(
     """Join capture `b` to `a` by the sequence numbers that both saw once; None if they share too few.
 
     Which capture is nearer to the sender of the data shows in the differences of the clocks' readings: larger
-    for what goes one way than for what goes the other, by a round trip (as for TCP, `captures.order_of`).
+    for what goes one way than for what goes the other, by an RTT (as for TCP, `captures.order_of`).
 
     Reference: RFC 4340 section 7.1: a sequence number is used once in a connection.
 

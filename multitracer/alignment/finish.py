@@ -346,7 +346,7 @@ def _measurement(state: AlignmentState, clocks: list[Clock], tables: dict[str, T
 
 
 def _names(state: AlignmentState, merged: Merged) -> dict[int, tuple[Endpoint, Endpoint]]:
-    """Endpoints of a connection at each capture, if they change on the way."""
+    """Endpoints of a connection at each capture, if they change on the path."""
     if not merged.also:
         return {}
     found = {}

@@ -82,7 +82,7 @@ def _within(clock: Clock, bound_ns: int) -> bool:
 
 
 def _states(events: Table, t_ns: Array) -> Array:
-    """The state in which the kernel retransmitted at each time; -1 where its log does not tell."""
+    """The state in which the kernel retransmitted at each time; -1 where its log does not show it."""
     kinds = events["kind"]
     sent = events["t_ns"][kinds == KERNEL_EVENTS.code("kind", "retransmit")]
     changes = events.where(kinds == KERNEL_EVENTS.code("kind", "cong_state"))

@@ -1,8 +1,8 @@
 """A log of a link of whole packets to captures at its ends, packet by packet: as read, or by their order.
 
 A packet that a capture next to the link has seen go in was there before the frame that carried it had come;
-one that came out was seen after that. A monitor's acknowledgements come too late to say so: the receiver
-hands a packet on when its frame has come, and if it was sent again, perhaps when it had come first.
+one that came out was seen after that. A monitor's acknowledgements come too late to show this: the receiver
+hands a packet on when its frame has come, and if it was retransmitted, perhaps when it had first arrived.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def join(
 ) -> Relation | None:
     """Join two logs of the two ends of one link: a frame is received after it was sent.
 
-    Frames are told apart by entity direction and stream offset; only frames sent once and received once
+    Frames are distinguished by entity direction and stream offset; only frames sent once and received once
     count.
 
     Parameters

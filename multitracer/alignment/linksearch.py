@@ -20,7 +20,7 @@ _STAMPED_NS = 1_000_000_000  # clocks called realtime are tried as they are firs
 _EVIDENT_NS = 50_000_000  # clocks that differ by leap seconds alone agree to this but for them
 _FIRST_NS = 120_000_000_000
 _CHUNK_NS = 30_000_000_000
-_LEAP_NS = 86_400_000_000_000  # a log is not silent for so long: its clock was set
+_LEAP_NS = 86_400_000_000_000  # a log has no gap this long: its clock was set
 MAX_DRIFT = 500e-6
 _ENOUGH = 0.35
 _FEW = 5
@@ -165,8 +165,8 @@ def _both_kinds(found: Anchors, runs: list[list[Located]]) -> bool:
 def _at_distance(found: Anchors, packets: Packets) -> Packets | None:
     """Packets with the way between capture and link taken out; None if there is none.
 
-    Packets into the link pass the capture earlier by the way there, packets out of it later by the way
-    back. The two kinds of anchors, asked by themselves, differ by the sum of both. Only pairs are found in
+    Packets into the link pass the capture earlier by the forward delay, packets out of it later by the return
+    delay. The two kinds of anchors, asked by themselves, differ by the sum of both. Only pairs are found in
     this way: the bounds use the times as they were, and the way widens them.
     """
     if min(len(found.wake_ns), len(found.end_ns)) < _FEW:

@@ -1,7 +1,7 @@
 """Two logs of one link by the same view of it: what both have is one frame, not two.
 
-A base station's own log and a capture of its MAC layer, or two monitors beside one link, tell of the same
-frames. They are found by their numbers in the order of time, and counted once; what only one has is kept.
+A base station's own log and a capture of its MAC layer, or two monitors of one link, report the same frames.
+They are found by their numbers in the order of time, and counted once; what only one has is kept.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _place(state: AlignmentState, a: int, b: int, pairs: Pairs) -> None:
 
 
 def _others(state: AlignmentState, a: int, b: int, frames: Table, gone: Array) -> dict[str, Array]:
-    """Rows of the other tables that tell of the same: events alike, and whatever is of the same records."""
+    """Rows of the other tables that report the same: equal events, and rows of the same records."""
     found: dict[str, Array] = {}
     tables = state.traces[b].tables
     repeated = [frames["record"][gone]]

@@ -77,8 +77,8 @@ def find_simulated(state: AlignmentState) -> None:
 def order_captures(state: AlignmentState) -> None:
     """Captures from the data sender to the receiver, by content; then `point` of each, or as declared.
 
-    The order in which they were given does not count: where packets do not tell, each capture's own division
-    of the round trip does, then the files' names.
+    The order in which they were given does not count: where packets do not show it, each capture's own split
+    of the RTT decides, then the files' names.
     """
     shared = [i for i in state.layer("tcp") if len(state.own[i])]
     path: list[int] = []
@@ -120,7 +120,7 @@ def _is_before(state: AlignmentState, a: int, b: int) -> bool:
 
 
 def _near_share(state: AlignmentState, source: int) -> float | None:
-    """The share of the main connection's round trip that lies on its sender's side of a capture."""
+    """The share of the main connection's RTT that lies on its sender's side of a capture."""
     assert state.main is not None
     if state.merged[state.main].member(source) is None:
         return None
@@ -143,7 +143,7 @@ def leaving(state: AlignmentState) -> Array:
     Returns
     -------
     int8 array, shape (connections,)
-        -1 where neither tells.
+        -1 where neither shows it.
     """
     if state.leaving is None:
         found = _main_only(state)
@@ -179,7 +179,7 @@ def _by_addresses(state: AlignmentState, known: Array) -> Array:
 
 
 def _name_by_sender(state: AlignmentState) -> None:
-    """Connections whose addresses change on the way: the names at the capture nearest to the sender."""
+    """Connections whose addresses change on the path: the names at the capture nearest to the sender."""
     for merged in state.merged:
         first = next((member for i in state.path if (member := merged.member(i)) is not None), None)
         if not merged.also or first is None:

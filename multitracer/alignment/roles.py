@@ -15,11 +15,11 @@ LEAST_RTT_NS = 500_000
 
 _SYN, _ACK = 0x02, 0x10
 _CONTROL = 0x17  # FIN, SYN, RST and ACK
-_NEAR = 0.25  # share of the round trip on one side below which the capture is at that side's host
+_NEAR = 0.25  # share of the RTT on one side below which the capture is at that side's host
 
 
 class Split(NamedTuple):
-    """How the round trip divides at one capture.
+    """How the RTT is split at one capture.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def observed(summary: Mapping[str, Any], data_dir: int) -> dict[str, Any] | None
 
 
 def split_of_rtt(segments: Table, conn: int, data_dir: int) -> Split | None:
-    """Judge one capture alone by the two parts of its round trip.
+    """Judge one capture alone by the two parts of its RTT.
 
     Next to the sender new data follows ACKs at once; next to the receiver ACKs follow data at once. Low
     percentiles are compared: delayed ACKs and waiting for the window lengthen single cases only.
@@ -136,7 +136,7 @@ def _handshake(segments: Table, mine: Array, data_dir: int) -> Split | None:
 
 
 def point_by_share(near_share: float) -> str:
-    """Observation point by the share of the round trip that lies on the data sender's side."""
+    """Observation point by the share of the RTT that lies on the data sender's side."""
     return "snd" if near_share <= _NEAR else "rcv" if near_share >= 1 - _NEAR else "mid"
 
 

@@ -28,7 +28,7 @@ def join(log: Log, captures: Captures) -> Relation | None:
     answer. A clock that is the capture's own (as stamped) is kept where it lies within them.
 
     At a capture on the other side of the path an ACK passes earlier, and data later, than at the socket:
-    there only the bounds that this leaves are used, and they are as far apart as the round trip.
+    there only the bounds that this leaves are used, and they are as far apart as the RTT.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Connections that two captures name differently: what does not change on the way says that they are one.
+"""Connections that two captures name differently: fields that no translator changes identify them.
 
 A translator of addresses or ports (NAT, NAPT) leaves sequence and acknowledgment numbers, timestamps and
 lengths as they are. A proxy that ends the connection and opens another (a performance-enhancing proxy, a

@@ -14,7 +14,7 @@ from multitracer.alignment.clocks.steps import Step, find_steps
 from multitracer.model.arrays.statistics import medians, quantiles
 
 _WIDE_NS = 20_000_000  # bounds wider than this are "approximate"
-_SUSPICIOUS = 0.6  # of the smallest round trip: hulls closer than this did not come from one steady clock
+_SUSPICIOUS = 0.6  # of the min RTT: hulls closer than this did not come from one steady clock
 
 _CONFIRMED = 0.2  # a step by less than this share of what showed it is none
 _BOTH = 0.4  # and neither direction's smallest delay moves by less than this share of it
@@ -90,7 +90,7 @@ def _pieces(
         piece, violation = _fit_piece(part_l, part_u, span, 0 if number == 0 else int(start))
         round_trip = _smallest_round_trip(part_l, part_u) if steps else None
         if round_trip is not None and 2 * piece.half_width_ns < _SUSPICIOUS * round_trip:
-            # The hulls are closer than any round trip: the clock must have moved between the points on them.
+            # The hulls are closer than any RTT: the clock must have moved between the points on them.
             piece, doubtful = replace(piece, half_width_ns=round_trip // 2), True
         if round_trip is not None and violation > max(round_trip, 0):
             # A step is left inside: each side is off by the contradiction and by what its delays leave open.

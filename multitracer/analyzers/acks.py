@@ -193,7 +193,7 @@ def _delayed(m: Timeline, connections: Sequence[Connection]) -> dict[int, dict[s
 
 
 def _windows(m: Timeline, both: TwoWay) -> list[dict[str, Any]]:
-    """What each receiver offered: the largest and smallest window, updates, and times at zero."""
+    """What each receiver advertised: the largest and smallest window, updates, and times at zero."""
     acks, window = both.acks, both.acks["window"]
     updates = both.counted(both.acks_of[acks["ack_kind"] == acks.code("ack_kind", "window_update")])
     rows = np.flatnonzero(window >= 0)

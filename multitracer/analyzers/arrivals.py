@@ -1,4 +1,4 @@
-"""What each data segment was that did not simply carry on: sent again, reordered, or there twice.
+"""What each out-of-order data segment was: a retransmission, reordered, or a network duplicate.
 
 The core gives the verdicts as it reads (docs/arrivals.md); here they become a table, of the capture that
 `connections` counts.

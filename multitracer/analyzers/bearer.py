@@ -18,10 +18,11 @@ from multitracer.model.timeline import Timeline
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Tell, for each direction of the bearer, how RLC and HARQ delivered it.
+    """Describe, for each direction of the bearer, how RLC and HARQ delivered it.
 
-    A poll is answered by the first report on all that was sent before it. A PDU is overtaken from the time at
-    which its receiver has one behind it until all of it is there. Both need the clock of one end only.
+    A poll is answered by the first report on all that was transmitted before it. A PDU is overtaken from the
+    time at which its receiver has one behind it until all of it is there. Both need the clock of one end
+    only.
 
     References
     ----------
@@ -122,7 +123,7 @@ def _reports(found: Direction) -> dict[str, Any]:
 
 
 def _reordering(overtaken: Table, waits: Array, found: Direction) -> dict[str, Any] | None:
-    """None where no log was written at the receiver: what is sent again need not have been missing."""
+    """None where no log was written at the receiver: what is retransmitted need not have been missing."""
     if not len(found.received):
         return None
     filled = overtaken["end_ns"] >= 0
@@ -138,7 +139,7 @@ def _reordering(overtaken: Table, waits: Array, found: Direction) -> dict[str, A
 
 
 def _segmentation(found: Direction) -> dict[str, int] | None:
-    """PDUs cut when they were sent first, and those that were cut otherwise when they were sent again."""
+    """PDUs segmented at their first transmission, and those segmented differently when retransmitted."""
     if not found.is_sender_seen:
         return None
     sent = found.sent.where(found.sent["number"] >= 0)
@@ -172,7 +173,7 @@ def _discards(given_up: Table, found: Direction) -> dict[str, Any]:
 
 
 def _harq(m: Timeline, entity: int) -> dict[str, Any] | None:
-    """Transport blocks by the attempt that was captured; None where the framing does not tell attempts."""
+    """Transport blocks by the attempt that was captured; None where the framing does not show attempts."""
     radio = m.table("link_radio")
     attempts = radio["attempt"][(radio["entity"] == entity) & (radio["attempt"] >= 0)]
     if not len(attempts):

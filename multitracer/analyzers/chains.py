@@ -33,8 +33,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Join events into chains, and charge every idle phase, timeout and retransmission to one of them.
 
     An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, a
-    dropped call, a path that stood still, ACKs that were lost or late, work of the link on the data that took
-    too long, else a loss elsewhere. Idle phases behind a loss go with the episode before; others during which
+    dropped call, a stalled path, ACKs that were lost or late, work of the link on the data that took
+    too long, else a loss elsewhere. Idle phases after a loss go with the episode before; others during which
     ACKs were held up go with these.
 
     References
@@ -45,7 +45,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     found = _Numbered(evidence)
     links = _charge(evidence, found)
     byte_ns = evidence.byte_ns
-    del evidence  # all that was sent again, in the order of connections
+    del evidence  # all retransmissions, in the order of connections
     table, events, dropped = found.columns(byte_ns)
     words = table.words("kind")
     summary = {

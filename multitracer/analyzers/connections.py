@@ -100,8 +100,8 @@ def _describe(
     summary = connection.summaries[source]
     data = summary[_DIRECTIONS[connection.data_dir]]
     acks = summary[_DIRECTIONS[1 - connection.data_dir]]
-    # What the other end sent again, and why, only the capture next to it can tell: elsewhere a segment that
-    # was lost on the way is missing, and the link has changed the times between the others.
+    # What the other end retransmitted, and why, only the capture next to it shows: elsewhere a segment that
+    # was lost in the network is missing, and the link has changed the times between the others.
     far = far_end(measurement, connection, source)
     other = connection.summaries[far][_DIRECTIONS[1 - connection.data_dir]]
     direction = _DIRECTIONS[connection.data_dir]

@@ -1,4 +1,4 @@
-"""What a DCCP connection did: round trips, loss, rates, and how late congestion was reported to it."""
+"""What a DCCP connection did: RTTs, loss, rates, and how late congestion was reported to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Flow
 
 _CARRIES_DATA = ("data", "dataack")
-# A round trip of twice the smallest one: as much time in queues as on the way.
+# An RTT of twice the min RTT: as much time in queues as in transit.
 _QUEUED = 2.0
 
 
@@ -26,9 +26,9 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     ``rtt`` is the time from a packet to the first report that acknowledges it, less the time that the
     receiver says it held the report; it belongs to the sender's capture. ``queue_packets`` is how many must
-    have waited at the bottleneck for the largest round trip: the time above the smallest one over the service
-    time of one packet at the rate that the receiver measured. ``late_notice_s`` is the time from the moment
-    after which the round trip stayed above twice the smallest one to the first report of a loss event.
+    have waited at the bottleneck for the largest RTT: the time above the min RTT over the service time of one
+    packet at the rate that the receiver measured. ``late_notice_s`` is the time from the moment after which
+    the RTT stayed above twice the min RTT to the first report of a loss event.
 
     References
     ----------
@@ -104,7 +104,7 @@ def _at_sender(reports: Table, rtt_ns: Array, mean: float) -> Table:
 
 
 def _round_trips(sent: Table, reports: Table) -> tuple[Table, Array]:
-    """Reports that measure a round trip: the time since the packet they acknowledge, less what was held."""
+    """Reports that measure an RTT: the time since the packet they acknowledge, less the receiver's delay."""
     order = np.argsort(sent["seq"], kind="stable")
     numbers, first = np.unique(sent["seq"][order], return_index=True)
     if not len(numbers) or not len(reports):
@@ -136,7 +136,7 @@ def _queue(rtt_ns: Array, rated: Array, mean: float) -> float | None:
 
 
 def _late(when: Array, rtt_ns: Array, intervals: Table) -> float | None:
-    """From the last time that the round trip rose above twice the smallest, to the first report of a loss."""
+    """From the last time that the RTT rose above twice the min RTT, to the first report of a loss."""
     if not len(intervals):
         return None
     before = when < int(intervals["t_ns"][0])

@@ -59,7 +59,7 @@ _OTHERS_OWN = (
     "multipath",
 )
 _HARMLESS = ("queue", "link_burst_harmless", "xoff", "ack_compression", *_OTHERS_OWN)
-"""What costs TCP nothing of the link, the most telling first."""
+"""What costs TCP nothing of the link, the most important first."""
 _FIRST = ("call_dropped", "unfinished", "silence")
 _STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
 """While these last, nothing is delivered."""
@@ -70,11 +70,11 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). By
     captures alone, the first is what held the transfer longest, unless another surely cost more. That a
-    transfer broke off comes before all else, as no share of the link tells of it; if only a few of its
-    connections did, behind the main cause. With a log of the link, the link is the measure: what cost
-    less than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
-    needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a
-    capture, what logs prove (`multitracer.diagnosis.findings.logs`).
+    transfer broke off comes before all else, as no share of the link shows it; if only a few of its
+    connections did, after the main cause. With a log of the link, the link is the measure: what cost less
+    than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
+    needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a capture,
+    what logs prove (`multitracer.diagnosis.findings.logs`).
 
     References
     ----------
@@ -172,11 +172,11 @@ def _dearest_first(found: list[Finding], utilization: Mapping[str, Any]) -> list
 
 
 _SAME = {"host_drops": "local_drop", "host_writer": "idle_application"}
-"""What the kernel's log of a host tells, and what captures alone say of the same."""
+"""What the kernel's log of a host reports, and what captures alone show of the same."""
 
 
 def _said_once(found: list[Finding], own: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """What a recorded host tells of what is said by captures alone, in its place: the kernel decides.
+    """Replace sentences from captures alone by those of a recorded host: the kernel's log decides.
 
     Drops give their records to the sentence of the queue that dropped, which has their number.
     """
@@ -255,7 +255,7 @@ def _along_the_link(
 
 
 def _repeated(m: Timeline, results: Mapping[str, Result]) -> float:
-    """Share of the frames with data that the link sent again."""
+    """Share of the data frames that the link retransmitted."""
     from multitracer.layers.link.path import link_path
 
     path = link_path(m)

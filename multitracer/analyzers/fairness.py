@@ -19,7 +19,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     Each connection counts with the bytes that were acknowledged, from its first data segment (from its
     handshake, if all that was sent first was lost) to the last ACK of its data, or, if it never closed, to
-    the last ACK of any: one that stands still until the end got less, not the same in less time. Only like is
+    the last ACK of any: one that stalls until the end got less, not the same in less time. Only like is
     compared with like: those that ran for half of the longest one's time or more, or delivered a third of the
     largest one's bytes or more while the others were there (who got more ended sooner), or never closed, and
     did not wait for their application or receiver for most of it. A short reply that was all there was to

@@ -1,7 +1,8 @@
 """What the sender had in the network over time: FlightSize and pipe, bursts, limited transmit, ECN.
 
-FlightSize is what was sent and not acknowledged. Of it, what the receiver holds already (SACK) and what was
-overtaken by that is not in the network any more: the pipe is the rest, and what was sent again since.
+FlightSize is what was sent and not acknowledged. Of it, data that the receiver holds already (SACK), and data
+overtaken by it, is not in the network any more: pipe (RFC 6675) is the rest, and what was retransmitted
+since.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     References
     ----------
     RFC 5681 section 2 (FlightSize); RFC 6675 section 4 (pipe), in the form of FACK (Mathis and Mahdavi,
-    SIGCOMM 1996): every hole below the highest byte selectively acknowledged counts as lost, and all that is
+    SIGCOMM 1996): every gap below the highest byte selectively acknowledged counts as lost, and all that is
     out when the timer expires (RFC 6298 section 5); without SACK each duplicate ACK stands for a segment (RFC
     6582). RFC 3042 (limited transmit); RFC 6937 (proportional rate reduction); RFC 3168, 9768 (ECN).
     """

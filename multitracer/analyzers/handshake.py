@@ -29,10 +29,10 @@ Entry = dict[str, Any]
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Options of the SYNs, what is in use by them, the round trip of the handshake, and warnings.
+    """Options of the SYNs, what is in use by them, the RTT of the handshake, and warnings.
 
     Options are read at every capture that has the SYN; those of an entry are from the capture nearest to
-    the end that sent the data. ECN, data in the SYN and the handshake's round trip need single segments: they
+    the end that sent the data. ECN, data in the SYN and the handshake's RTT need single segments: they
     are None for a summarised capture.
 
     Returns

@@ -29,10 +29,10 @@ _KIND = {name: code for code, name in enumerate(HOST_KINDS)}
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Tell the layers of each recorded host; the data sender's host first, where that is known.
+    """Describe the layers of each recorded host; the data sender's host first, where that is known.
 
     Numbers come from the kernel's tracepoints. Where the recording has the kernel's counters, too, both are
-    told: they differ by what was lost, or by what other interfaces and sockets did.
+    reported: they differ by what was lost, or by what other interfaces and sockets did.
     """
     events = m.table("host_events")
     hosts, packets, calls = [], [], []
@@ -307,7 +307,7 @@ def _absences(m: Timeline, what: str, spans: list[tuple[int, int]] | None) -> di
 
 
 def _retransmissions(m: Timeline, source: int, events: Table, ours: Array) -> dict[str, Any]:
-    """Segments that TCP sent again: by tracepoints, and by the kernel's counters for the whole host."""
+    """Segments that TCP retransmitted: by tracepoints, and by the kernel's counters for the whole host."""
     again = (events["kind"] == _KIND["retransmit"]) & np.isin(events["flow"], ours)
     sent, failed = (change(m, source, name) for name in ("TcpRetransSegs", "TcpExtTCPRetransFail"))
     return {

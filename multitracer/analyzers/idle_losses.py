@@ -1,4 +1,4 @@
-"""Idle share and its losses: how much of a transfer stood still, and what few losses cost that much."""
+"""Idle share and its losses: for how much of a transfer the link was idle, and which few losses caused it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from multitracer.model.table import Array, Table
 from multitracer.model.timeline import Connection, Timeline
 
 _AFTER_LOSS = ("timeout_wait", "recovery_stall", "local_drop")
-# A refill behind a timeout is that timer's work too.
+# Slow-start (go-back-N) retransmissions after a timeout count with that timer, too.
 _REPAIRED_BY = {"timeout": "timeout", "slow_start": "timeout", "fast": "fast"}
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Share of the transfer in which nothing was under way, and the losses that it was lost to.
+    """Share of the transfer in which nothing was in flight, and the losses that caused it.
 
     Idle are the phases of `idle_phases`, over its span: first data to last ACK. Of them, ``after_losses``
-    waited for a timer, stood still in loss recovery, or followed a drop in the sender's own queue. Each lost
-    or damaged data segment is put to what sent its first byte again next: a timer (or the slow start behind
-    one), fast retransmit, something else, nothing. Which were lost only both captures together tell; ``lost``
-    is None without them.
+    waited for a timer, stalled in loss recovery, or followed a drop in the sender's own queue. Each lost or
+    damaged data segment is assigned to what retransmitted its first byte next: a timer (or the slow start
+    after one), fast retransmit, something else, nothing. Only both captures together show which were lost;
+    ``lost`` is None without them.
 
     References
     ----------
@@ -66,7 +66,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 def _segments(m: Timeline) -> dict[str, int]:
-    """Data segments that the senders sent: with a new byte, and with bytes sent before."""
+    """Data segments that the senders sent: with a new byte, and with duplicate bytes."""
     new = again = 0
     for some in batches(m):
         for _, sent in _sent(m, some):
@@ -107,7 +107,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> Table | None:
 
 
 def _repaired(lost: Table, again: Table) -> Table:
-    """What sent the first byte of each lost segment again next."""
+    """What retransmitted the first byte of each lost segment next."""
     at = _next_copy(lost["seq"], lost["t_ns"], again["seq"], again["t_ns"])
     known = at >= 0
     codes = np.zeros(len(lost), dtype=np.int8)

@@ -34,7 +34,7 @@ from multitracer.model.timeline import Connection, Timeline
 ESTIMATE = "estimate from captures"
 
 _STALLED = 0.5
-"""What was in flight stood still for this part of a phase that is one of a stalled path."""
+"""Data in flight stalled for this part of a phase whose cause is a stalled path."""
 
 _FEW = 16
 
@@ -56,7 +56,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     held = intervals(_pairs(results["flow_control"].tables["flow_control"], path.sender))
     resets = handshake_spans(m, handshakes(m))
     silence = find_silence(m, path, span, union(held, resets))
-    # Heard on a shared medium, a frame is over when a phase begins: its packet was there long before.
+    # Captured on a shared medium, a frame is over when a phase begins: its packet was there long before.
     slot_ns = 0 if path.kind.shared else path.slot_ns
     table = _table(m, path, slot_ns, silence.idle, _evidence(m, path, silence), results)
     summary = {
@@ -79,7 +79,8 @@ def _estimated(m: Timeline, results: Mapping[str, Result]) -> Result:
         return Result("idle_phases", inconclusive=why_no_idle_times(m, entries) or why_no_bottleneck(m))
     phases = estimate.phases
     stalled = standstills(m, entries)
-    # A queue that is served is empty until the next data reaches it; what came out had been sent before.
+    # A queue that is served is empty until the next data reaches it; what came out had been transmitted
+    # earlier.
     slot_ns = 0 if estimate.by_queue else estimate.found.packet_ns
     known = [ESTIMATE] * len(phases)
     table = _table(m, None, slot_ns, phases, known, results, stalled, estimate.later_ns)
@@ -146,7 +147,7 @@ def _states(m: Timeline, some: list[Connection]) -> Iterator[SenderState]:
 def _of_stalled_path(
     m: Timeline, stalled: Sequence[tuple[int, int, int]], start_ns: int, end_ns: int
 ) -> Cause | None:
-    """The cause of a phase throughout most of which a path stood still; None if none did."""
+    """The cause of a phase in most of which a path was stalled; None if none was."""
     for begin_ns, over_ns, conn in stalled:
         both_ns = min(end_ns, over_ns) - max(start_ns, begin_ns)
         if both_ns >= _STALLED * (end_ns - start_ns):

@@ -28,8 +28,9 @@ COUNTED = {
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Put together what both entities, TCP and its receiver say about each reset.
 
-    The gap is that of the connection that it hit hardest. What counts as lost to a reset is told, segment by
-    segment, by `multitracer.layers.crosslayer.resetlosses`; its table, `reset_losses`, is part of the result.
+    The gap is that of the connection that it hit hardest. What counts as lost to a reset is determined,
+    segment by segment, by `multitracer.layers.crosslayer.resetlosses`; its table, `reset_losses`, is part of
+    the result.
 
     References
     ----------

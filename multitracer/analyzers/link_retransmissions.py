@@ -1,4 +1,4 @@
-"""Retransmissions on the link: the rate it offered, how often frames were sent again, the longest burst."""
+"""Retransmissions on the link: offered rate, retransmissions of frames, the longest burst."""
 
 from __future__ import annotations
 

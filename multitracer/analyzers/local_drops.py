@@ -24,7 +24,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     By the captures a loss is local only if the link cannot have lost it: a reliable link loses data at
     resets, and where it gives a packet up, so the log must show neither between the arrivals of the segments
-    around it. Without a link log nobody can tell.
+    around it. Without a link log this is unknown.
 
     References
     ----------
@@ -79,7 +79,7 @@ def _by_captures(m: Timeline) -> list[dict[str, Any]]:
         if lost is None:
             continue
         arrived = data_at(m, connection, m.rcv)
-        # What was sent last may still have been on its way when the captures ended.
+        # What was sent last may still have been in transit when the captures ended.
         local = (lost.before_ns < np.iinfo(np.int64).max) & ~lost.seen & bool(len(arrived))
         if read is not None:
             local = local & ~np.isin(lost.segments["record"], read)
@@ -121,7 +121,7 @@ def _row(t_ns: int, evidence: str) -> dict[str, Any]:
 
 
 def _recover(m: Timeline, row: dict[str, Any], repeats: dict[tuple[int, int], Table]) -> None:
-    """Find the segment that sent the dropped bytes again, and why."""
+    """Find the segment that retransmitted the dropped bytes, and why."""
     if row["record"] <= 0 or row["length"] <= 0:
         return
     flow = (row["conn"], row["dir"])

@@ -1,4 +1,4 @@
-"""What logs alone tell of transfers: throughput, RTT, windows, retransmissions, limits, stalls."""
+"""What logs alone show of transfers: throughput, RTT, windows, retransmissions, limits, stalls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Object = dict[str, Any]
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Each transfer that a log tells of and no capture holds, with the intervals behind it.
+    """Each transfer that a log reports and no capture holds, with its intervals.
 
     Throughput counts what the log counts (`counted`): bytes acknowledged, written, received. RTTs are the
     kernel's smoothed ones, or those of single probes (`rtt_ms.kind`). Shares of limits are of the time that
-    the log watched; their grade says whether the kernel's own clocks tell them, or windows, RTT and rate.
+    the log watched; their grade says whether the kernel's own clocks show them, or windows, RTT and rate.
 
     References
     ----------
@@ -119,7 +119,7 @@ def _spread(found: Samples | None) -> Object | None:
 def _rtt(flow: LoggedFlow) -> Object | None:
     if not flow.rtt:
         return None
-    # What a damaged log says of decades is no time on the way, and sums of it are no numbers.
+    # Times of decades in a damaged log are no delays, and their sums are meaningless.
     ms = flow.rtt.value[(flow.rtt.value >= 0) & (flow.rtt.value < _LONGEST_S)] * 1e3
     if not len(ms):
         return None
@@ -190,7 +190,7 @@ def _reported(details: Mapping[str, Any]) -> Object | None:
 
 
 def _records(flow: LoggedFlow) -> list[int]:
-    """First and last record that tells of it."""
+    """First and last record that reports it."""
     parts = (flow.rates, flow.rtt, flow.cwnd_packets, flow.cwnd, flow.retransmissions)
     records = [one.record for one in parts if one]
     return [int(min(one.min() for one in records)), int(max(one.max() for one in records))]

@@ -1,7 +1,7 @@
 """Which segments were lost, which retransmissions were needed, what was reordered: certain by two captures.
 
 The verdicts here rest on records of both captures and override what one capture lets infer. A record that a
-capture lost is told apart from a packet that the network lost, and counted on its own. Where no capture is
+capture lost is distinguished from a packet that the network lost, and counted separately. Where no capture is
 at the sender, the first one on the path takes its place: what was lost before it is inferred, and told apart.
 """
 
@@ -41,8 +41,8 @@ _LISTED = 1000
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Follow both directions of every connection from one capture to the other.
 
-    From a capture in the middle on, only data to the receiver's is followed: what passes the middle on its
-    way to the sender may still be lost.
+    From a capture in the middle on, only data to the receiver's is followed: what passes the middle in
+    transit to the sender may still be lost.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What these captures cannot tell about a connection, and why: where they were taken and what they miss.
+"""What these captures leave unknown about a connection, and why: where they were taken and what they miss.
 
 The same analysis runs from any point of the path. What it says holds for packets that passed that point: from
 elsewhere than the sender, counts are bounds and causes are guesses. Each limit is stated with its numbers.
@@ -118,11 +118,11 @@ def _receiver_side(data: Mapping[str, Any]) -> str:
 
 
 def _holes(m: Timeline, connection: Connection, source: int, unseen: int) -> list[tuple[str, str]]:
-    """Bytes that were acknowledged and never captured, and segments that came behind later ones."""
+    """Bytes that were acknowledged and never captured, and segments that arrived out of order."""
     data = connection.summaries[source][_DIRECTIONS[connection.data_dir]]
     arrivals = data.get("arrivals", {})
     undecided = arrivals.get("undecided", 0)
-    # What was overtaken on its way here was sent in order.
+    # What was overtaken in transit to this capture was sent in order.
     late = max(data["out_of_order"] - arrivals.get("reordered", 0), 0)
     found = []
     if unseen > 0:

@@ -1,4 +1,4 @@
-"""Pipe capacity, load and the queue in front of the bottleneck, and what a smaller window would change."""
+"""BDP, load and the queue in front of the bottleneck, and what a smaller window would change."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from multitracer.model.timeline import Connection, Timeline
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Follow the round trip time of each connection and what it says about the queue.
+    """Follow the RTT of each connection and what it shows about the queue.
 
-    Pipe capacity is what the path holds without a queue: rate of the bottleneck times the base RTT of a full
-    segment. What the sender has outstanding beyond that waits in a queue and only adds delay; a window of the
-    pipe capacity would carry the same data without it. Rate, base and usual delay are those of `connections`
-    where it knows them.
+    The BDP (bandwidth-delay product; "pipe capacity" in the paper) is what the path holds without a queue:
+    rate of the bottleneck times the base RTT of a full segment. What the sender has in flight beyond that
+    waits in a queue and only adds delay; a window of one BDP would carry the same data without it.
+    Rate, base and usual delay are those of `connections` where it knows them.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Loss recoveries: what called for each, how long it took, whether it was needed; and reordering.
 
-An episode lasts from the first segment sent again to the ACK of all that was outstanding then. Each segment
-sent again is judged by echoed timestamps (Eifel), duplicate SACK and answers that come too early; where both
-ends were captured, the receiver's capture knows. What a Linux sender takes back follows from its rules.
+An episode lasts from the first retransmission to the ACK of all that was in flight then. Each retransmitted
+segment is judged by echoed timestamps (Eifel), duplicate SACK and ACKs that come too early; where both ends
+were captured, the receiver's capture decides. What a Linux sender undoes follows from its rules.
 
 Reference: RFC 5681, 6675, 8985 (entry), 6582 (exit), 3522, 2883, 4015 and 5682 (verdicts).
 """

@@ -1,7 +1,8 @@
 """Round-trip times three ways: by segment and ACK, by echoed timestamp, and as the kernel measured them.
 
-They differ where it matters: Karn's rule leaves out what was sent twice, so that the first way is blind
-during loss recovery; timestamps see through it, in ticks of the sender's clock; the kernel smooths both.
+They differ where it matters: Karn's rule leaves out retransmitted segments, so that the first way has no
+samples during loss recovery; timestamps see through it, in ticks of the sender's clock; the kernel smooths
+both.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 def _found(m: Timeline, both: TwoWay) -> tuple[tuple[tuple[Times, Times, Flags], ...], Flags]:
     """Samples by each of `RTT_METHODS`, and which connections use timestamps."""
     echoed = stamp_echoes(m, both)
-    # Beyond Karn: the tracker took no sample from this ACK, for what it covers had been sent again.
+    # Beyond Karn: the tracker took no sample from this ACK, for what it covers had been retransmitted.
     again = both.acks["rtt_ns"][echoed.row] < 0
     return (_by_segment(both), (echoed.row, echoed.rtt_ns, again)), echoed.stamped
 
@@ -64,7 +65,7 @@ def _found(m: Timeline, both: TwoWay) -> tuple[tuple[tuple[Times, Times, Flags],
 def _by_segment(both: TwoWay) -> tuple[Times, Times, Flags]:
     """As the tracker found them: from the newest segment that an ACK covers, if none of them went twice.
 
-    Rows of ACKs, round trips, and which are of what had been sent again.
+    Rows of ACKs, RTTs, and which of them are of retransmitted segments.
     """
     rows = np.flatnonzero(both.acks["rtt_ns"] >= 0)
     return rows, both.acks["rtt_ns"][rows], np.zeros(len(rows), dtype=np.bool_)
@@ -107,7 +108,7 @@ def _statistics(both: TwoWay, rows: Times, rtt_ns: Times, again: Flags) -> dict[
 
 
 def _kernel(states: Table, rows: Times) -> dict[str, Any] | None:
-    """The sender's smoothed round trip, its smallest and its timeout, as the kernel's log has them."""
+    """The sender's smoothed RTT, min RTT and RTO, as reported by the kernel's log."""
     if not len(rows):
         return None
     srtt, smallest, timeout = (

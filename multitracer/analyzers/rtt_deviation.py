@@ -1,4 +1,4 @@
-"""RTT deviation: how far round trips are from what TCP expects, and how conservative that makes its timer."""
+"""RTT deviation: how far RTTs are from what TCP expects, and how conservative that makes its timer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Mean linear deviation of RTT samples from the smoothed RTT that each of them found.
 
     The estimator is that of RFC 6298 over every sample that Karn's rule allows, without minimum and clock
-    step: the timer that the path itself asks for. ``rto_share`` is its median over the median round trip.
+    step: the timer that the path itself asks for. ``rto_share`` is its median over the median RTT.
 
     References
     ----------
@@ -77,7 +77,7 @@ def _measured(acks: FlowBatch) -> tuple[dict[str, Array], dict[int, dict[str, An
 
 
 def _estimates(rtt: Array) -> tuple[Array, Array, Array]:
-    """What each sample met: the smoothed round trip and its variation; and the timer behind it."""
+    """The estimator's state at each sample: SRTT and RTTVAR before it, and the RTO after it."""
     first = rtt[:, :1]
     after = np.hstack([first, smoothed(rtt[:, 1:], ALPHA, rtt[:, 0])])
     before = np.hstack([first, after[:, :-1]])

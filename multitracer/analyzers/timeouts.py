@@ -1,8 +1,8 @@
 """Retransmission timeouts, and which of them were spurious.
 
 A timeout is spurious if the ACK for a segment that was received reaches the sender after its timer fired.
-The sender's capture votes by echoed timestamps (Eifel), duplicate SACK, F-RTO and answers that come too
-early; the receiver's capture knows; the kernel's log shows where the stack took the recovery back.
+The sender's capture votes by echoed timestamps (Eifel), duplicate SACK, F-RTO and ACKs that come too early;
+the receiver's capture decides; the kernel's log shows where the stack undid the recovery.
 
 Reference: Paper section 5.4; RFC 3522, 2883, 3708, 5682.
 """
@@ -31,7 +31,7 @@ VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel", "kernel", "frto
 
 Lost ACKs (`ack_path`) come before all that only shows that an earlier copy had arrived: it had, and the timer
 was needed all the same. A receiver that had more than the segment goes on echoing an old timestamp (RFC 7323
-section 4.3), so echoes alone cannot tell ACKs that were lost from ACKs that were late.
+section 4.3), so echoes alone do not distinguish lost ACKs from late ones.
 """
 
 _KERNEL_WINDOW_NS = 5_000_000

@@ -120,8 +120,8 @@ def _why_none(m: Timeline, results: Mapping[str, Result]) -> str:
 def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | None:
     """The same from captures alone, with bounds: the time in which nothing was in the bottleneck.
 
-    The captures do not tell when the link itself could not send, so that nothing is left out of the span; but
-    while a path stood still, its link may have been unable to send: that is not idle for certain.
+    The captures do not show when the link itself could not send, so that nothing is left out of the span; but
+    while a path was stalled, its link may have been unable to send: that is not idle for certain.
     """
     from multitracer.diagnosis.field.idle import idle
     from multitracer.model.arrays.intervals import total
@@ -193,7 +193,7 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
 
 
 def _stalled_s(entries: Sequence[Mapping[str, Any]]) -> float:
-    """For how long paths stood still."""
+    """For how long paths were stalled."""
     return sum(float(one["length_s"]) for entry in entries for one in entry.get("standstills") or ())
 
 
@@ -217,7 +217,7 @@ def _summary(
     span_s: float,
     counts: tuple[int, int, int],
 ) -> dict[str, Any]:
-    """An estimate as docs/json.md has it; `counts` are bytes sent, sent again, and of these carried twice."""
+    """An estimate as docs/json.md has it; `counts`: bytes sent, retransmitted, and of these carried twice."""
     sent, duplicate, twice = counts
     duplicate_share = _share_twice(sent, duplicate, twice)
     value = (1 - idle_share) * (1 - duplicate_share)
@@ -243,7 +243,7 @@ def _summary(
 
 
 def _dropped_in_front(results: Mapping[str, Result]) -> int:
-    """Bytes of data that never reached the link and were sent again."""
+    """Bytes of data that never reached the link and were retransmitted."""
     found = results.get("local_drops")
     if found is None or found.inconclusive is not None:
         return 0
@@ -265,7 +265,7 @@ def _arrived_twice(m: Timeline) -> int:
 
 
 def _bytes(connections: Result) -> tuple[int, int]:
-    """Bytes sent, and those of them sent again."""
+    """Bytes sent, and those of them retransmitted."""
     entries = connections.summary["connections"]
     if len(entries) > MOST:
         sums = digest(entries, MOST)["bytes"]

@@ -38,7 +38,7 @@ class Budget:
     seconds : dict
         By cause [s]; mean over the connections. Their sum is `total_s`.
     rtt_base_s : float or None
-        RTT of the path; geometric mean over the connections that tell.
+        RTT of the path; geometric mean over the connections where it is known.
     methods : frozenset of str
         Sources of the limits: ``kernel``, ``inferred``.
     """

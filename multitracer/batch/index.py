@@ -120,7 +120,7 @@ def _broke(record: Record, below: float) -> Markup | None:
 
 
 def _parameters(record: Record, varied: Sequence[str]) -> Markup | None:
-    """What tells this measurement from the others."""
+    """What distinguishes this measurement from the others."""
     found = record["parameters"]
     words = ", ".join([f"{name} {worded(found[name])}" for name in varied if name in found][:12])
     return tag("p", words, class_="note") if words else None

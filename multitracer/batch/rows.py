@@ -199,7 +199,7 @@ def _of(declared: Row, conn: int) -> Row:
 
 
 def _by_connection(contract: Object, name: str) -> dict[int, Object]:
-    """What an analyzer tells of single connections, by their numbers."""
+    """What an analyzer reports of single connections, by their numbers."""
     return {entry["conn"]: entry for entry in (contract.get(name) or {}).get("connections", ())}
 
 
@@ -276,7 +276,7 @@ def _of_receiver(one: Object) -> bool:
 
 
 def _logged(number: int, one: Object, every: Sequence[Object]) -> Row:
-    """A transfer that only logs tell of: what they do not tell is missing."""
+    """A transfer that only logs report: what they do not report is missing."""
     delivered = one if one["other_end"] is None else every[one["other_end"]]
     ends = (one["local"], one["remote"])
     sender, receiver = ends if one["sends"] is not False else ends[::-1]

@@ -141,7 +141,7 @@ def _select(
 
 
 def _distinct(paths: list[str]) -> list[str]:
-    """Base names where they tell the files, each of which is given once, apart; else the paths."""
+    """Base names where they distinguish the files, each of which is given once; else the paths."""
     names = [os.path.basename(path) for path in paths]
     return names if len(set(names)) == len(names) else paths
 

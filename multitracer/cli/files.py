@@ -101,7 +101,7 @@ def _details(console: Console, source: Object) -> None:
 
 
 def _seen(evidence: Object) -> str:
-    """What in a capture tells where on the path it was taken: TTL, offloads, halves of the RTT."""
+    """What in a capture shows where on the path it was taken: TTL, offloads, halves of the RTT."""
     seen = []
     hops = [
         f"{quantities.count(evidence[f'hops_from_{end}'], 'hop')} from the {end}"

@@ -79,7 +79,7 @@ def follow(
 def _signals(follower: Follower) -> Iterator[None]:
     """Ctrl-C, SIGTERM and SIGHUP end the following, not the program; a second one does."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may be told of signals
+        yield  # only the main thread receives signals
         return
     kept = {number: signal.getsignal(number) for number in _ENDINGS}
 
@@ -101,7 +101,7 @@ def _signals(follower: Follower) -> Iterator[None]:
 
 @contextmanager
 def _served(path: str, port: int | None, interval_s: float) -> Iterator[Show]:
-    """What a page is told, if there is one; its address goes to standard error."""
+    """Sends updates to a page, if there is one; its URL goes to standard error."""
     if port is None:
         yield lambda _found: None
         return

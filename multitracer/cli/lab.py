@@ -199,7 +199,7 @@ def _fleet_progress(total: int, quiet: bool, as_json: bool) -> Iterator[Callable
 
 
 def _bar() -> Any:
-    """A bar that draws when told to: a drawing thread would disturb the run's clock, and forks."""
+    """A progress bar that draws on request: a drawing thread would disturb the run's clock, and forks."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from multitracer.cli.terminal import Console

@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 LONG = frozenset({"record", "doctor", "lab", "--follow", "--serve"})
-"""What goes on for long and tells of itself meanwhile: it is not watched."""
+"""Commands that run for long and report their progress: they are not watched."""
 LONG_ON_A_TERMINAL = LONG | {"batch"}
-"""The same where somebody looks on; in a job of a cluster, a batch has nobody to tell of its progress."""
+"""The same at a terminal; in a job of a cluster, nobody reads the progress of a batch."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP)
 _OURS = b"multitracer: error: "
@@ -83,7 +83,7 @@ def watched(
 def judged(
     status: int, messages: bytes, no_room: int, no_memory: Sequence[str], sentence: str
 ) -> tuple[int, bytes]:
-    """What is told of a child that ended.
+    """What is reported of a child that ended.
 
     Parameters
     ----------

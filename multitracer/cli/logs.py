@@ -1,4 +1,4 @@
-"""Transfers that only a log tells of, in words."""
+"""Transfers that only a log reports, in words."""
 
 from __future__ import annotations
 

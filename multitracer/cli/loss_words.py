@@ -122,7 +122,7 @@ def timeouts(connection: Object) -> str:
 def unlisted_timeouts(connection: Object) -> str:
     """Why the table has not all timeouts of the line; empty if it has.
 
-    A row is made of what passed before the timer sent it again.
+    A row counts segments that had passed before the timer retransmitted them.
     """
     again = connection["retransmissions"]
     number = min(again["timeout"] - connection["timeouts"]["total"], again.get("inferred") or 0)

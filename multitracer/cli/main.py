@@ -226,7 +226,7 @@ _BY_SIGNAL = 128
 def program() -> NoReturn:
     """The command: `main`, and the end of the process.
 
-    The system takes back all memory at once. The interpreter would first clear every object away, which takes
+    The system frees all memory at once. The interpreter would first clear every object away, which takes
     longer than to load click; what is to be done at the end is done, unless threads are still at work. Those
     of a command that a signal ended, or whose reader went away, are not waited for: one may wait for a lock
     that the signal left behind.

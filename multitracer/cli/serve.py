@@ -28,13 +28,13 @@ HOST = "127.0.0.1"
 KEPT = 300
 """Intervals that the page shows."""
 REQUEST_S = 10.0
-"""A client that is silent for so long is dropped."""
+"""A client that sends nothing for so long is dropped."""
 MOST_CLIENTS = 16
 """Requests at a time; further ones are closed unanswered."""
 
 
 class LiveServer:
-    """Serves what it is told last, on a thread of its own, as long as the block.
+    """Serves the newest state that it was given, on its own thread, as long as the block runs.
 
     Parameters
     ----------

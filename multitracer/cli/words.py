@@ -127,7 +127,7 @@ def rates(found: Object) -> str:
         return text
     if found["packets"]["data"] == 1:
         return f"unknown: one segment, acknowledged {duration(found['data_s'])} later"
-    # What was sent before it, and lost, makes both rates smaller; by how much does not show.
+    # What was sent earlier, and lost, makes both rates smaller; by how much is unknown.
     late_s = _before_data_s(found)
     late = late_s >= SEEN_LATE * found["data_s"]
     first = f"seen ({duration(late_s)} after the handshake) " if late else ""

@@ -168,7 +168,7 @@ def loss_of_link(span_s: float, idle_s: float, twice_s: float, away_s: float, re
         The transfer.
     idle_s, twice_s, away_s, repeats_s : float
         Idle time, time that the link took for bytes that it had carried before, time in which it was being
-        reset, and time that it took for frames that it sent again.
+        reset, and time that it took for frames that it retransmitted.
     """
     low_s = min(idle_s + twice_s, span_s)
     whole_s = min(low_s + away_s + repeats_s, span_s)
@@ -213,9 +213,9 @@ def loss_of_path(
 
 
 def opening_s(rate_bps: float | None, rtt_s: float, wire_bytes: float, packet_bytes: float) -> float:
-    """Idle time of a link until slow start has filled it: every round trip that the window is too small for.
+    """Idle time of a link until slow start has filled it: every RTT for which the window is too small.
 
-    The round trip of the handshake, and that of the last ACK, are part of it. Without a rate, the link takes
+    The RTT of the handshake, and that of the last ACK, are part of it. Without a rate, the link takes
     every window at once.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The way back: recoveries of data that had arrived, because its ACKs were lost or late."""
+"""The return path: recoveries of data that had arrived, because its ACKs were lost or late."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _WAITED = ("timeout", "tail_loss_probe")
 def ack_loss_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
     """Chains of timers that fired although the data had arrived, and the other episodes.
 
-    The receiver had acknowledged the first byte that was sent again before the timer fired, and no such ACK
-    had come by then: all of them were lost or late. Needs both captures.
+    The receiver had acknowledged the first retransmitted byte before the timer fired, and no such ACK had
+    arrived by then: all of them were lost or late. Needs both captures.
 
     References
     ----------
@@ -65,7 +65,7 @@ def ack_loss_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[li
 
 
 def _acks(evidence: Evidence, episode: Episode) -> tuple[Table, Times] | None:
-    """ACKs for the first byte sent again that left before that, and when each came; None if not so."""
+    """ACKs for the first retransmitted byte that left before that, and when each arrived; None if not so."""
     known = evidence.acks(episode.conn)
     if known is None:
         return None

@@ -47,9 +47,9 @@ class Chain:
     conn : int
     events : list of Event
     idle_ns, held_ns, duplicate : int
-        Idle time, time in which the link took no data, bytes sent again.
+        Idle time, time in which the link took no data, bytes retransmitted.
     dropped : int
-        Of the bytes sent again, those that the link never carried before: they cost it nothing.
+        Of the retransmitted bytes, those that the link had never carried: they cost it nothing.
     silence_ns : int
     """
 

@@ -52,7 +52,7 @@ class Repeats:
 
 
 class Episode(NamedTuple):
-    """One loss recovery of a sender: everything that it sent again until all was acknowledged.
+    """One loss recovery of a sender: everything that it retransmitted until all was acknowledged.
 
     Attributes
     ----------
@@ -60,15 +60,15 @@ class Episode(NamedTuple):
         Its place among all.
     conn : int
     of : Repeats
-        Everything that was sent again.
+        Everything that was retransmitted.
     begin, end : int
         The rows of the episode.
     start_ns, end_ns : int
         The first and the last retransmission.
     copy_ns : int
-        When the first byte sent again had last been sent before.
+        When the first retransmitted byte had last been transmitted.
     first_record : int
-        The packet that was sent again first.
+        The packet that was retransmitted first.
     """
 
     place: int
@@ -87,17 +87,17 @@ class Episode(NamedTuple):
 
     @property
     def causes(self) -> list[str]:
-        """Why each of its segments was sent again."""
+        """Why each of its segments was retransmitted."""
         return self.of.causes[self.begin : self.end]
 
     @property
     def duplicate(self) -> int:
-        """Bytes sent again."""
+        """Bytes retransmitted."""
         return sum(self.values("duplicate"))
 
     @property
     def cause(self) -> str:
-        """Why the first segment was sent again."""
+        """Why the first segment was retransmitted."""
         return self.of.causes[self.begin]
 
 
@@ -107,7 +107,7 @@ class Episodes(Sequence[Episode]):
     Parameters
     ----------
     of : Repeats
-        What was sent again.
+        What was retransmitted.
     bounds : array of int64
         The rows that begin an episode, and the number of rows.
 
@@ -167,7 +167,7 @@ class Episodes(Sequence[Episode]):
         return np.arange(len(of)) + (begin - first)[of], of
 
     def having(self, conn: Array, record: Array) -> Array:
-        """The places of the episodes in which packets of connections were sent again; -1: in none."""
+        """The places of the episodes in which packets of connections were retransmitted; -1: in none."""
         table = self.of.table
         row = last_places((table["conn"], table["record"]), (conn, record))
         _, of = self._all_rows
@@ -215,7 +215,7 @@ def episodes_of(
     Parameters
     ----------
     rows : Table
-        What they sent again, rows of `retransmissions` with bytes sent before, in time order.
+        What they retransmitted, rows of `retransmissions` with duplicate bytes, in time order.
     data_dirs : mapping of int to int
         The direction of the data by connection; others have none.
     needless : callable
@@ -264,11 +264,11 @@ def _begins(table: Table) -> Array:
 def together(repeats: Repeats, needless: Array) -> Array:
     """A number for each retransmission of a connection: the same for those that belong together.
 
-    A recovery is one; but where timers fire needlessly in it, they and the refill behind them have another
-    cause than what was before and comes after, and each segment whose timer fired is one: a timer that backs
-    off fires for the same segment again (RFC 6298 section 5.5). What was sent again outside of a recovery
-    (probes, and what no rule explains) stands alone, or with what was sent again no longer than a timeout
-    before: probes with probes, the unexplained with all.
+    A recovery is one; but where timers fire needlessly in it, they and the slow-start retransmissions after
+    them have another cause than what precedes and follows, and each segment whose timer fired is one: a timer
+    that backs off fires for the same segment again (RFC 6298 section 5.5). What was retransmitted outside of
+    a recovery (probes, and what no rule explains) is an episode of its own, or joins what was retransmitted
+    no longer than a timeout before: probes with probes, the unexplained with all.
     """
     if not len(needless):
         return np.cumsum(_begins(repeats.table))

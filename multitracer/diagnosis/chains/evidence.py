@@ -79,7 +79,7 @@ class Evidence:
         return episodes_of(rows, data_dirs, lambda conn: self.judged(conn, "spurious"), vain)
 
     def judged(self, conn: int, verdict: str) -> Array:
-        """Packets by which timeouts of a connection with this verdict sent again."""
+        """Packets that timeouts of a connection with this verdict retransmitted."""
         mine = self.timeouts_of(conn)
         if mine is None:
             return np.empty(0, dtype=np.int64)
@@ -91,7 +91,7 @@ class Evidence:
         return None if rows is None else rows.where(self._timeouts.rows(conn))
 
     def timeout_rows(self, episode: Episode) -> list[int]:
-        """Rows, among all timeouts, of those by which something of a recovery was sent again; ascending."""
+        """Rows, among all timeouts, of those that retransmitted something of a recovery; ascending."""
         known = self._timeout_of.get(episode.conn)
         if known is None:
             return []
@@ -108,7 +108,7 @@ class Evidence:
 
     @cached_property
     def _timeout_of(self) -> dict[int, dict[int, int]]:
-        """Places of timeouts by connection, then by the packet sent again."""
+        """Places of timeouts by connection, then by the retransmitted packet."""
         rows = self.rows("timeouts")
         found: dict[int, dict[int, int]] = {}
         if rows is not None:

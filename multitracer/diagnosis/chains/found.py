@@ -30,7 +30,7 @@ class Columns:
     events : Table
         Their events, rows of `CHAIN_EVENTS`, chain by chain.
     dropped : array of int64
-        Of the bytes that each chain sent again, those that the link never carried before.
+        Of the bytes that each chain retransmitted, those that the link had never carried.
     """
 
     def __init__(self, paths: Sequence[str], t0_ns: int, table: Table, events: Table, dropped: Array) -> None:
@@ -251,7 +251,7 @@ class Chains(Derived[Object]):
 
     @property
     def dropped_bytes(self) -> int:
-        """Of the bytes that they sent again, those that the link never carried before."""
+        """Of the bytes that they retransmitted, those that the link had never carried."""
         return int(self.of.dropped[self.rows].sum())
 
     def events(self, *what: str) -> Array:

@@ -20,14 +20,13 @@ _SHORT_NS, _SHORT_FACTOR = 200_000_000, 20
 
 
 def burst_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[Chain], Sequence[Episode]]:
-    """Holes at the receiver that retransmissions of the link tore, and whether a timer fired in them.
+    """Gaps in delivery caused by link retransmissions, and whether a timer fired in them.
 
-    A hole is a pause in delivery in order, over a second and three times the usual one, or over 200 ms and
-    twenty times the usual one. It belongs to the
-    link if most frames that the link sent in it were sent again, or if the segment that ended it had frames
-    sent again and was on the link for half of it: frames of later segments go on while the link repairs one
-    (selective reject). The episodes of timers that fired for data
-    that was on the link all the time go with it.
+    A gap is a pause in delivery in order, over a second and three times the usual one, or over 200 ms and
+    twenty times the usual one. It belongs to the link if most frames that the link sent in it were
+    retransmissions, or if the segment that ended it had retransmitted frames and was on the link for half of
+    it: frames of later segments continue while the link retransmits one (selective reject). The episodes of
+    timers that fired for data that was on the link all the time go with it.
     """
     spans, path = evidence.spans, evidence.path
     if path is None or not len(spans):
@@ -75,14 +74,14 @@ def _expired(evidence: Evidence, conn: int, start: int, end: int) -> bool:
 
 
 def _fired(episode: Episode, chain: Chain, end: int, needed: Array) -> bool:
-    """A timer fired, and not because anything was lost, for data that was sent before the hole was over."""
+    """A timer fired, and not because anything was lost, for data that was transmitted before its end."""
     if episode.cause != "timeout" or episode.first_record in needed:
         return False
     return chain.t_ns <= episode.start_ns and episode.copy_ns <= end
 
 
 def _repaired(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> bool:
-    """Whether the segment with the byte that was missing in a hole was under repair for half of it."""
+    """Whether the link retransmitted the segment with the missing byte for half of a gap."""
     spans = evidence.spans
     mine = (spans["conn"] == conn) & (spans["seq"] <= seq) & (seq < spans["seq"] + spans["length"])
     mine &= (spans["attempts"] > spans["frames"]) & (spans["sent_ns"] >= 0)
@@ -127,7 +126,7 @@ def _hole(evidence: Evidence, conn: int, seq: int, start: int, end: int) -> Chai
 
 
 def _late_timers(evidence: Evidence, chains: list[Chain], episodes: list[Episode]) -> list[Episode]:
-    """Needless recoveries while frames were sent again: of the data, or of its ACKs."""
+    """Needless recoveries while frames were retransmitted: of the data, or of its ACKs."""
     timeouts, spans = evidence.rows("timeouts"), evidence.spans
     if timeouts is None or not len(spans):
         return episodes
@@ -170,7 +169,7 @@ def _carried(evidence: Evidence, episode: Episode) -> bool:
 
 
 def xoff_chains(evidence: Evidence) -> list[Chain]:
-    """XOFF, the sender's queue, and the round trip time: one chain for all intervals of the transfer."""
+    """XOFF, the sender's queue, and the RTT: one chain for all intervals of the transfer."""
     rows, path = evidence.rows("flow_control"), evidence.path
     if rows is None or path is None:
         return []

@@ -12,7 +12,7 @@ from multitracer.diagnosis.chains.episodes import Episode
 from multitracer.diagnosis.chains.evidence import Evidence
 from multitracer.model.quantities import count
 
-_QUEUED = 1.5  # an RTO of so many smallest round trips is what a queue made of it
+_QUEUED = 1.5  # an RTO of so many min RTTs was inflated by a queue
 _LINUX_MIN_RTO_NS = 200_000_000
 
 SENT = "first transmission of the retransmitted data"

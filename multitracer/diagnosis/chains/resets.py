@@ -1,4 +1,4 @@
-"""The chain of a link reset: flush, lost and ruined segments, timeouts, slow start (Paper 5.3)."""
+"""The chain of a link reset: flush, lost and corrupted segments, timeouts, slow start (Paper 5.3)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def reset_chains(evidence: Evidence, episodes: Sequence[Episode]) -> tuple[list[
     """One chain for each reset, and the episodes that belong to none.
 
     An episode belongs to the last reset that began before it and during whose gap the first copy of the data
-    was under way: sent before the gap was over, sent again after the reset began. It also belongs to a reset
-    that took that copy or an ACK for it later: while the link still tried, the timer fired.
+    was in transit: transmitted before the end of the gap, retransmitted after the reset began. It also
+    belongs to a reset that took that copy or an ACK for it later: while the link still tried, the timer
+    fired.
     """
     rows = evidence.rows("link_resets")
     if rows is None:
@@ -125,7 +126,7 @@ def _chain(evidence: Evidence, rows: Table, row: int, episodes: list[Episode]) -
 
 
 def _taken(evidence: Evidence, chain: Chain, row: int, first: int) -> int:
-    """Segments lost, whole or in part, and those refused behind the loss; the last event of what hit data."""
+    """Segments lost, whole or in part, and those refused after the loss; the last event of the data."""
     taken = evidence.rows("link_resets", "reset_losses")
     if taken is None:
         return first

@@ -1,4 +1,4 @@
-"""A path that stood still: nothing that was under way, either way, arrived for a while."""
+"""A stalled path: nothing in transit, in either direction, arrived for a while."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from multitracer.model.table import Table
 
 _FACTOR = 3
 _WAITING = 2
-"""So many packets have to be under way where only one direction shows that the path stands still."""
+"""So many packets have to be in transit where only one direction shows that the path is stalled."""
 
 
 def standstill_chains(
     evidence: Evidence, episodes: Sequence[Episode]
 ) -> tuple[list[Chain], Sequence[Episode]]:
-    """One chain for each time in which the path stood still, and the episodes that belong to none.
+    """One chain for each time in which the path was stalled, and the episodes that belong to none.
 
-    A direction stands still while a packet is under way for longer than the smallest delay of its direction,
+    A direction is stalled while a packet is in transit for longer than the smallest delay of its direction,
     and none arrives; for 200 ms and three times the usual distance of arrivals. Both directions at once are
     the path, not a queue: of a queue, the other direction knows nothing. Data alone is, too, if no ACK came
     either (of data that does not arrive there are none), and the delay grew by 200 ms from one packet to the
-    next while several were under way: that of a queue grows by a packet's time. The episodes of timers that
-    fired in it, for what had been sent before its end, go with it. Needs both captures, and no log of the
-    link: that tells what it did itself.
+    next while several were in transit: that of a queue grows by a packet's time. The episodes of timers that
+    fired in it, for what had been transmitted before its end, go with it. Needs both captures, and no log of
+    the link: such a log shows what the link did.
 
     References
     ----------
@@ -71,7 +71,7 @@ def standstill_chains(
 
 
 def _still(evidence: Evidence, *, reverse: bool) -> tuple[Intervals, Intervals, Times]:
-    """Times in which packets of one direction were under way and none arrived, over all connections.
+    """Times in which packets of one direction were in transit and none arrived, over all connections.
 
     Of them those that began and ended at once, and when packets arrived.
     """
@@ -90,7 +90,7 @@ def _still(evidence: Evidence, *, reverse: bool) -> tuple[Intervals, Intervals, 
         return intervals(), intervals(), np.sort(arrived)
     order = np.argsort(arrived, kind="stable")
     left, arrived = left[order], arrived[order]
-    # Of what arrives together, or later, the first that left was under way for longest.
+    # Of what arrives together, or later, the first that left was in transit for longest.
     smallest = int((arrived - left).min())
     since = np.minimum.accumulate(left[::-1])[::-1] + smallest
     begin, end = np.maximum(arrived[:-1], since[1:]), arrived[1:]
@@ -119,7 +119,7 @@ def _awaited(evidence: Evidence, end_ns: int) -> tuple[int, int, int]:
 
 
 def _belongs(evidence: Evidence, episode: Episode, start: int, end: int) -> bool:
-    """Whether a timer fired in a standstill for what had been sent before its end, and nothing was lost."""
+    """Whether a timer fired in a stall for data transmitted before its end, and nothing was lost."""
     if episode.cause not in ("timeout", "tail_loss_probe"):
         return False
     if episode.first_record in evidence.judged(episode.conn, "genuine"):

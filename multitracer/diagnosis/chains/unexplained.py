@@ -193,7 +193,7 @@ class Unexplained:
         np.maximum.at(self.silence_ns, chain, silence)
 
     def _retransmissions(self, episodes: Episodes, places: Array) -> None:
-        """What was sent again in each episode, by its cause."""
+        """What was retransmitted in each episode, by its cause."""
         table = episodes.of.table
         rows, of = episodes.rows(places)
         key = of * len(table.schema.by_name["cause"].categories or ()) + table["cause"][rows]

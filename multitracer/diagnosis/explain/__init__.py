@@ -1,7 +1,7 @@
-"""The story of one packet or moment of a transfer, in words: what happened, by which rule, on what evidence.
+"""The explanation of one packet or moment of a transfer: what happened, by which rule, on what evidence.
 
 Every sentence carries the packet numbers that it rests on. The text is built from the tables alone; what they
-do not hold is said to be missing, not filled in.
+do not hold is reported as missing, not filled in.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _EVIDENCE = {
 
 
 def arrival_sentence(arrivals: Table, row: int) -> str:
-    """One sentence: the verdict, its evidence, and why it was sent again."""
+    """One sentence: the verdict, its evidence, and why it was retransmitted."""
     verdict = schema.ARRIVALS_ARE[int(arrivals["verdict"][row])]
     evidence = schema.ARRIVAL_EVIDENCE[int(arrivals["evidence"][row])]
     cause = schema.CAUSES[int(arrivals["cause"][row])]

@@ -23,7 +23,7 @@ _FATES = {
 
 
 def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
-    """Sentences on the frames that carried a packet of a capture; none where the link log does not tell.
+    """Sentences on the frames that carried a packet of a capture; none where the link log does not show them.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def link_sentences(m: Timeline, source: int, record: int) -> Iterator[str]:
 
 
 def how_lost(m: Timeline, source: int, record: int) -> str:
-    """What the link did to a packet that did not arrive, in a few words; "" where its log does not tell.
+    """What the link did to a packet that did not arrive, in a few words; "" where its log does not show it.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _LISTED = 8
 
 
 class Explainer:
-    """Tells about one row of the segments of one capture."""
+    """Explains one row of the segments of one capture."""
 
     def __init__(self, analysis: Answers, rows: Table, row: int, source: int) -> None:
         self.m = analysis.measurement
@@ -281,7 +281,7 @@ class Explainer:
         )
 
     def _stall(self, explanation: Explanation) -> None:
-        """Why nothing was sent before this segment."""
+        """Why the sender was idle before this segment."""
         state = sender_state(self.m, self.connection)
         own = (self.rows["conn"] == self.connection.index) & (self.rows["dir"] == self.dir)
         sent = np.flatnonzero(own & (self.rows["length"] > 0) & (self.rows["t_ns"] < self.t_ns))

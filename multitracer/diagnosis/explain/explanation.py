@@ -1,4 +1,4 @@
-"""What is told of a packet."""
+"""The explanation of a packet."""
 
 from __future__ import annotations
 

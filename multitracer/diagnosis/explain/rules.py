@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """Why a sender sends again."""
+    """Why a sender retransmits."""
 
     name: str
     text: str

@@ -23,7 +23,7 @@ def not_of_data(flow: Flow) -> float:
     Returns
     -------
     float
-        0 if data waited, or nothing tells.
+        0 if data waited, or nothing shows it.
     """
     if flow.data_share is None or flow.data_share >= NOT_OF_DATA or not flow.has_queue:
         return 0.0

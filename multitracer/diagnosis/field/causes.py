@@ -1,4 +1,4 @@
-"""Why a transfer took the time that it took: its seconds by the kind of the sentence that tells of them.
+"""Why a transfer took the time that it took: its seconds by the kind of the sentence that reports them.
 
 The shares of `multitracer.diagnosis.field.facts.LIMITS` say what the sender waited for. What it waited for in
 the network has one name, by what the network did: a drop in the sender's own queue, a full link, a queue, or

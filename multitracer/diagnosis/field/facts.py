@@ -53,7 +53,7 @@ IN_A_STANDSTILL = (
     NAGLE,
     "application",
 )
-"""What a sender seems to wait for while its path stands still, the likeliest first."""
+"""What a sender seems to wait for while its path is stalled, the likeliest first."""
 
 
 @frozen
@@ -131,13 +131,13 @@ class Flow:
         Retransmissions lost before this capture in their turn, by IP identifications.
     kernel_retransmissions : int or None
         By the kernel's own counter, at its last sample; with those that its own queue refused, unless a
-        recording of the host tells how many these were.
+        recording of the host shows how many these were.
     kernel_drops : int or None
         Packets that the sender's own queue dropped, by the kernel's log.
     certain_lost : int or None
         Data segments that passed the sender's capture and never the receiver's; None without both.
     complete : bool
-        Whether the capture dropped no packet that passed it, as far as its file tells.
+        Whether the capture dropped no packet that passed it, as far as its file shows.
     guessed : bool
         Whether the observation point is a guess: nothing follows from it then.
     most_downstream : int
@@ -172,7 +172,8 @@ class Flow:
     behind_s : float
         Of its time, what data that it had written had to wait before TCP caught up.
     acks_lost : int or None
-        ACKs that were lost before the capture, by the IP identifications left out; None if these do not tell.
+        ACKs that were lost before the capture, by the IP identifications left out; None if these do not show
+        it.
     acks : int
         Segments that came back.
     restarts, idle_times : int
@@ -203,7 +204,7 @@ class Flow:
     stalled_before : bool
         Whether all of them were in front of the capture.
     stalled_by_order : bool
-        Whether one of them shows, without timestamps, only by the order of what came behind it.
+        Whether one of them shows, without timestamps, only by the order of what came after it.
     exchanges : mapping or None
         Requests and responses, as `connections[].exchanges` has them.
     halves_ms : tuple of float or None
@@ -221,7 +222,8 @@ class Flow:
     goodput_bps : float or None
         Acknowledged payload, each byte once, from the first data segment to the last ACK.
     before_data_s : float
-        Of the seconds of loss recovery, those before the first data that came by: all sent before was lost.
+        Of the seconds of loss recovery, those before the first data that passed: everything sent until then
+        was lost.
     until_data_s : float
         Between the handshake and the first data of either end, which is no part of its time.
     nagle_s : float
@@ -355,7 +357,7 @@ class Flow:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds of its time in which its path stood still, and its link carried nothing either."""
+        """Seconds of its time in which its path was stalled, and its link carried nothing either."""
         most_s = sum(self.limits_s.get(name, 0.0) for name in IN_A_STANDSTILL)
         return min(max(sum(self.stalls_s) - self.carried_on_s, 0.0), most_s)
 
@@ -418,7 +420,7 @@ class Flow:
             return (self.upstream or 0) + self.certain_lost
         if self.upstream is None and self.downstream is None:
             return None
-        # What a spurious timeout sent again had not been lost.
+        # What a spurious timeout retransmitted had not been lost.
         needless = (
             self.timeouts > 0 and self.spurious == self.timeouts and not (self.fast or self.tail_loss_probe)
         )
@@ -458,7 +460,7 @@ class Flow:
 
     @property
     def has_queue(self) -> bool:
-        """Whether a queue stood that is worth a sentence."""
+        """Whether there was a standing queue that is worth a sentence."""
         return self.queue_ms is not None and self.queue_ms[0] >= QUEUE_MS and self.is_mostly_queue
 
     @property

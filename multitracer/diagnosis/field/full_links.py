@@ -13,7 +13,7 @@ from multitracer.model.quantities import count, rate
 from multitracer.output.rtt import HOST_MS, OF_HOSTS
 
 MOSTLY = 0.5
-"""A receiver's window that was full for less of the time is not said to fill a link's queue."""
+"""A receiver's window that was full for less of the time is not reported to fill a link's queue."""
 
 MOST_OF_ALL = 0.8
 """Connections that were there for less of the time of all are said to have been there for a part of it."""
@@ -107,8 +107,8 @@ def _share(flow: Flow, full: float) -> str:
     """``94%``, or ``88% to 94%``: what was dropped in front of the link never took its time.
 
     A rate that leaves far more room than that is none that the link had all the time; one that leaves far
-    less is that of bursts, and what they carried is beside the time in which a queue stood. The other
-    bound is what it needed for all that may have crossed it.
+    less is that of bursts, whose bytes lie outside the time with a queue. The other bound is what it needed
+    for all that may have crossed it.
     """
     least, most = (min(took_s / flow.busy_s, 1.0) if flow.busy_s > 0 else 0.0 for took_s in carried_s(flow))
     if not ONE_RATE * full <= least <= full / ONE_RATE:
@@ -150,7 +150,7 @@ def _rates(flows: tuple[Flow, ...], links: int) -> str:
 
 
 def _share_of_time(group: Group) -> str:
-    """In how much of the time of all with data in flight it was full; nothing where some do not tell.
+    """In how much of the time of all with data in flight it was full; nothing where it is unknown for some.
 
     Of connections that ended long before another, or began long after it, how long they were there is said,
     too: the utilization is that of all the time.
@@ -190,7 +190,7 @@ NOTED = 0.05
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:
-    """Part of their time with data in flight in which the link was full, of those that tell; 1 if none."""
+    """Part of their time with data in flight in which the link was full, where it is known; 1 if none."""
     known = [flow for flow in flows if flow.full_share is not None]
     busy_s = sum(flow.busy_s for flow in known)
     return sum((flow.full_share or 0.0) * flow.busy_s for flow in known) / busy_s if busy_s else 1.0

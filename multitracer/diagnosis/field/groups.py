@@ -1,4 +1,4 @@
-"""Connections with the same cause, told together: of which there are how many, and what weighs most."""
+"""Connections with the same cause, reported together: how many of each, and what weighs most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multitracer.output.costs import SAID_S
 from multitracer.output.digest import dominating
 
 WORTH = 0.05
-"""A cause is told if it made up this part of the time, weighted by data, or the main one of a connection."""
+"""A cause is reported if it is this part of the time, weighted by data, or a connection's main one."""
 
 UNKNOWN = 0.2
 """The same for time of which the cause is not known."""
@@ -23,10 +23,10 @@ BURSTS = 0.2
 """The same for a full link: what an application writes at once fills it for a moment."""
 
 TRIFLE = 0.001
-"""The main cause of connections with less of the data, and hardly any time, is not told beside others."""
+"""The main cause of connections with less of the data, and hardly any time, is left out besides others."""
 
 SELDOM = 0.1
-"""A link that was full for less of the time is not said to have been full."""
+"""A link that was full for less of the time is not reported as full."""
 
 PACED = 0.4
 """Where the receiver's window was the limit for more of the time, data that came at a constant rate came at
@@ -66,7 +66,7 @@ class Group:
         Which link it was, as `` from 10.0.0.1`` of the two of a path, or `` to 10.0.0.7`` of those to several
         hosts; empty where all data went over one.
     links : int
-        How many they are: those to many hosts are told together.
+        How many they are: those to many hosts are reported together.
     """
 
     kind: str
@@ -94,7 +94,7 @@ def span_of(flows: Sequence[Flow]) -> float:
 
 
 def _least(kind: str) -> float:
-    """From which part of the time on a cause is told that is no connection's main one."""
+    """From which part of the time on a cause is reported that is no connection's main one."""
     return UNKNOWN if kind == "unknown" else BURSTS if kind in FULL_LINK else WORTH
 
 

@@ -22,7 +22,7 @@ from multitracer.model.timeline import Timeline
 Object = Mapping[str, Any]
 
 _PACKETS = 2.0
-"""A phase that lasts no longer than so many packets take is not told from the spacing of packets."""
+"""A phase no longer than the time of so many packets cannot be distinguished from packet spacing."""
 
 _BEFORE = (
     "packets were acknowledged sooner than the bottleneck carries one: they had passed it before they were "
@@ -97,7 +97,7 @@ def why_no_idle_times(m: Timeline, entries: Sequence[Object]) -> str:
 
 
 def standstills(m: Timeline, entries: Sequence[Object]) -> list[tuple[int, int, int]]:
-    """Times in which what was in flight of a connection stood still, as one capture shows them.
+    """Times in which a connection's data in flight was stalled, as one capture shows them.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def standstills(m: Timeline, entries: Sequence[Object]) -> list[tuple[int, int, 
 
 
 def went_on(m: Timeline, entry: Object, rate: float, *, behind: bool) -> list[tuple[int, int, int]]:
-    """For how long the link of a connection went on in each time in which its path stood still.
+    """For how long the link of a connection continued in each time in which its path was stalled.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def went_on(m: Timeline, entry: Object, rate: float, *, behind: bool) -> list[tu
     rate : float
         Bytes of payload a second that the link carries.
     behind : bool
-        Whether the capture is behind the link: then what stood still before the capture shows it, too.
+        Whether the capture is behind the link: then a stall before the capture shows it, too.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
         return Idle(found.span, phases, middle_ns, least_ns, most_ns, found, found.rate, 0, by_queue=False)
     rate = path.rate_bps / 8
     carried = found.size * (1.0 - path.overflow_share * found.again)
-    # One transfer's path is the link's; ACKs show later when it stands still.
+    # One transfer's path is the link's; ACKs show later when it is stalled.
     alone = sum(bool(entry["bytes"]["sent"]) for entry in entries) == 1
     later_ns = found.delay_ns - found.packet_ns if alone else 0
     stalls = [(start - later_ns, end - later_ns) for start, end in stalls]

@@ -10,7 +10,7 @@ from multitracer.diagnosis.field.facts import Flow
 from multitracer.output.digest import dominating
 
 _APART = 3
-"""The links of so many pairs of hosts have a sentence each; those of more are told together."""
+"""The links of so many pairs of hosts have a sentence each; those of more are reported together."""
 
 
 class Way(NamedTuple):

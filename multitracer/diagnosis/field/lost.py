@@ -224,7 +224,7 @@ def policed(flows: tuple[Flow, ...]) -> str:
 def held_in_recovery(group: Group) -> str:
     """``; loss recovery, and the reduced congestion window after it, limited the transfer for 1.3 of 2.0 s``.
 
-    Away from the sender nothing tells a small window from a sender that paces itself slower.
+    Away from the sender nothing distinguishes a small window from a sender that paces itself slower.
 
     With what else held it then: the receiver's window, a silence, one segment in each RTT.
     """
@@ -270,7 +270,7 @@ def one_a_round_trip(group: Group) -> str:
 
 
 def first_late(group: Group) -> str:
-    """``; its first data passed 2.05 s after the handshake``, where what was sent before was lost."""
+    """``; its first data passed 2.05 s after the handshake``, where everything sent earlier was lost."""
     late = [flow.before_data_s for flow in group.flows if flow.before_data_s > 0]
     if not late:
         return ""
@@ -338,7 +338,8 @@ def acks(flows: tuple[Flow, ...]) -> str:
 
 def by_cause(flows: tuple[Flow, ...]) -> str:
     """``; 2 timeouts (1 spurious), 37 segments by fast retransmit``; elsewhere ``by inference``."""
-    # From a distance the cause of a retransmission is told where no timer is seen: the larger count has both.
+    # Away from the sender the cause of a retransmission is shown where no timer is seen: the larger count has
+    # both.
     timeouts = sum(max(flow.timeouts, flow.rto) - flow.syns_again for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
     # Of these the segment that the timer was for had arrived, and every ACK of it was lost; what was sent

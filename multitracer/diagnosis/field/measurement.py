@@ -87,7 +87,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     kinds = {one.kind for one in found}
     others = [one for one in chains if one.kind not in _BEHIND and one.kind not in kinds]
     others.sort(key=lambda one: -one.cost_s)
-    # No limit of a sender has a name for a path that stands still: it comes before them if it took long.
+    # No limit of a sender names a stalled path: it comes before them if it took long.
     stood_still = every_chain.of_kind("standstill") if every_chain is not None else ()
     still_s = sum(chain["held_s"] for chain in stood_still)
     if still_s >= WORTH * max(entry["end"] - entry["start"] for entry in entries):

@@ -131,7 +131,7 @@ class Offered:
 
     @property
     def again_share(self) -> float:
-        """How many segments were sent again, as a part of those of all data."""
+        """Share of the data segments that were retransmitted."""
         again = sum(entry["retransmissions"]["total"] for entry in self.entries)
         return float(again / max(self._segments, 1))
 
@@ -226,7 +226,7 @@ def _span(entry: Object, *, handshake: bool = True) -> tuple[float, float]:
     until = min(end, start + float(seconds))
     if handshake:
         return start, until
-    # Data was sent, and the last ACK comes, half a round trip beyond the capture: the link is idle meanwhile.
+    # Data was sent, and the last ACK comes, half an RTT beyond the capture: the link is idle meanwhile.
     beyond_s = (((entry.get("rtt") or {}).get("toward_sender") or {}).get("min_ms") or 0.0) / 1e3
     return start + float(limits.get("handshake") or 0.0) * float(seconds) - beyond_s, until
 

@@ -37,7 +37,7 @@ def queues(flows: Sequence[Flow], found: Sequence[Group], said: Sequence[str]) -
 
 
 def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
-    """The queue of a connection of which no sentence tells it: whatever limited it, its data waited."""
+    """The queue of a connection that no other sentence reports: whatever limited it, its data waited."""
     of_full_links = [one for group in found if group.kind in FULL_LINK for one in group.flows]
     said = {one.index for one in of_full_links}
     # Others between the same hosts showed the queue that they share with it.

@@ -142,7 +142,7 @@ _RECEIVERS = {
 
 
 _EITHER = "limited by the receiver, with a small window or an application that read slowly,"
-"""Its ACKs answer many segments each: what waited to be read and what was on the way look alike."""
+"""Its ACKs answer many segments each: unread data and data in transit look alike."""
 
 
 def _closures_matter(group: Group) -> bool:

@@ -22,7 +22,7 @@ CLOSED = 0.2
 """From this part of the time that the window took on, that it was closed shows a slow reader."""
 
 FAR_BELOW = 10.0
-"""The window allows so many times the goodput, if a reader that is slow is told without a closed window."""
+"""The window allows so many times the goodput, if a slow reader is reported without a closed window."""
 
 MORE = 1.5
 EMPTIED = 0.7
@@ -192,7 +192,8 @@ def part_full(flow: Flow) -> float:
 def full_beside_window_s(flow: Flow) -> float:
     """Seconds of the receiver window's time in which the link was full too: more would have queued in them.
 
-    What a slow reader leaves unread is not in flight, and looks like a queue where no RTT tells.
+    What a slow reader leaves unread is not in flight, and looks like a queue where no RTT shows the
+    difference.
     """
     if flow.full_share is None or flow.link_known or paced_by_reader(flow) or _may_lie_unread(flow):
         return 0.0

@@ -37,7 +37,7 @@ def sentences(
     lost : mapping of int to int, optional
         Segments lost between both captures, by connection.
     complete : bool
-        Whether the captures dropped no packet, as far as their files tell.
+        Whether the captures dropped no packet, as far as their files show.
 
     Returns
     -------
@@ -101,11 +101,11 @@ def _carries_little(group: Group, flows: list[Flow]) -> bool:
 
 
 _OPENING = 0.25
-"""A handshake without a loss is told from this part of the time on."""
+"""A handshake without a loss is reported from this part of the time on."""
 
 
 def _usual_opening(group: Group) -> bool:
-    """Whether all that it tells is a handshake of a round trip: every connection has one."""
+    """Whether all that it reports is a handshake of one RTT: every connection has one."""
     handshakes = [flow.limits_s.get("handshake", 0.0) for flow in group.flows]
     late = any(flow.syn_timeouts for flow in group.flows)
     if late or group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:

@@ -1,4 +1,4 @@
-"""The sentence of each cause, with the numbers of the connections that it is told of."""
+"""The sentence of each cause, with the numbers of the connections that it is about."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def _standstill(group: Group) -> str:
     longest = "" if longer else f", the longest for about {duration(max(lengths_s))}"
     times = "" if len(lengths_s) == 1 else f", {len(lengths_s):,} times{longest}"
     before = all(flow.stalled_before for flow in group.flows)
-    # An ACK that was delayed, or on its way, may come in a stall behind this capture, or after it.
+    # An ACK that was delayed, or in transit, may come in a stall behind this capture, or after it.
     least = "at least " if longer else "" if before else "about "
     passed = sum(flow.stalls_passed for flow in group.flows)
     if before:

@@ -26,10 +26,10 @@ class Turns:
     client_s, server_s : float
         What the client took before its next requests, and the server before its responses.
     paths_s : float
-        Round trips between them.
+        RTTs between them.
     client_at_most, server_at_most : bool
         Whether the path from this capture to that end is in it, beyond its least: jitter and queues of each
-        round trip.
+        RTT.
     """
 
     requests: int

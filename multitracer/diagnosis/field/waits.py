@@ -1,4 +1,4 @@
-"""What the sender of a connection waited for, where a path that stood still is no wait of its own."""
+"""What the sender of a connection waited for, where a stalled path is no wait of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAITED_FOR = 2
 
 
 def waits_s(flow: Flow) -> dict[str, float]:
-    """Seconds by what the sender waited for, without those in which its path stood still.
+    """Seconds by what the sender waited for, without those in which its path was stalled.
 
     `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`:
     the application had written, and TCP did not send yet.
@@ -47,7 +47,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
     spent[NAGLE] = min(flow.nagle_s, spent["application"])
     spent["application"] -= spent[NAGLE]
     if not (flow.retransmissions or flow.lost or flow.before_data_s or flow.refused or flow.possible):
-        # Data out of order, of which nothing was sent again: what the sender made of it does not show.
+        # Data out of order, of which nothing was retransmitted: how the sender reacted is unknown.
         spent["unknown"] += spent["loss_recovery"]
         spent["loss_recovery"] = 0.0
     left_s = flow.stalled_s
@@ -71,7 +71,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
         left_s -= taken_s
     spent["congestion_window"] += spent.pop(OPENING)
     # What a link of a known rate needed leaves no more time to a window that did not fill it. Without a queue
-    # it was that window which left the link idle in each round trip.
+    # it was that window which left the link idle in each RTT.
     if flow.rate_exact and _queued(flow):
         full_s = max(spent["congestion_window"] - room_s(flow), 0.0)
         spent["congestion_window"] -= full_s

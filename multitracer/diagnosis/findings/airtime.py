@@ -32,7 +32,7 @@ KNOWN_SHARE = 0.95
 def air(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """Say who had the air during the transfer, where that left little, and what the link's part went into.
 
-    Only frames that the monitor heard count, and nothing is said where it does not tell their airtime.
+    Only frames that the monitor captured count, and nothing is reported where their airtime is unknown.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _BEYOND = 10.0  # times the median distance of two segments: nobody's pauses are
 
 
 def arrivals(m: Timeline, connections: list[Summary]) -> list[Finding]:
-    """One finding for each connection in which something went wrong on the way to this capture.
+    """One finding for each connection in which something went wrong upstream of this capture.
 
     Where only such a capture is at hand, timers and losses in front of it cannot be seen: what can is that
     segments came damaged or twice, and how long none came.

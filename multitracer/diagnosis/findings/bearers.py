@@ -1,4 +1,4 @@
-"""Sentences about a radio bearer: what RLC sent again, what had to wait for it, what it gave up."""
+"""Sentences about a radio bearer: what RLC retransmitted, what had to wait for it, what it gave up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Object = Mapping[str, Any]
 def bearer(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
     """How the bearer delivered, where that took time, and what it gave up.
 
-    A direction is spoken of if delivery in it stood still for long, or if much was sent again where its
+    A direction is reported if delivery in it stalled for long, or if much was retransmitted where its
     receiver left no log.
 
     Parameters

@@ -132,7 +132,7 @@ def _bursts(m: Timeline, mine: Chains, every: Chains) -> list[Finding]:
             )
             text += _again(fired) + _price(fired)
         if beside:
-            # What the timer sent again is part of another chain: its ACKs were late, or it was lost.
+            # What the timer retransmitted is part of another chain: its ACKs were late, or it was lost.
             text += "; " if text else ""
             fired_beside = "an RTO" if len(beside) == 1 and len(beside.events("timeout")) < 2 else "RTOs"
             text += f"{several(len(beside), 'burst')} of link retransmissions left {_gaps_of(beside)}; "

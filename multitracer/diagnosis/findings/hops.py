@@ -11,7 +11,7 @@ from multitracer.diagnosis.findings.finding import Finding, plot_command
 from multitracer.model.timeline import Timeline
 
 _WITH_LOSS = ("loss", "bottleneck", "queue")
-"""Sentences that tell of losses on the path."""
+"""Sentences about losses on the path."""
 
 
 def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Sentences about transfers that only a log tells of: what limited them as far as the log proves it."""
+"""Sentences about transfers that only a log reports: what limited them as far as the log proves it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INFERRED = {
 def from_logs(m: Timeline, summary: Object) -> list[Finding]:
     """What limited these transfers, the most frequent first; alike ones are one sentence."""
     transfers = [one for one in summary.get("transfers", ()) if one["throughput_bps"] is not None]
-    # Of a transfer that both ends logged, the sender's log tells more.
+    # Of a transfer that both ends logged, the sender's log shows more.
     chosen = [one for one in transfers if one["sends"] is not False or one["other_end"] is None]
     most = max((one["bytes"] for one in chosen), default=0)
     # Control sockets and those that carried ACKs only are no transfers to be explained.

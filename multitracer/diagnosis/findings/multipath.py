@@ -1,4 +1,4 @@
-"""A transfer over several paths: what went over each, and what was sent again over another one."""
+"""A transfer over several paths: what each path carried, and what was reinjected on another one."""
 
 from __future__ import annotations
 

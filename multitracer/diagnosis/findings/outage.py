@@ -13,7 +13,7 @@ from multitracer.output.digest import transfer_s
 from multitracer.output.observed import observed_point
 
 LEAST_S = 1.0
-"""Shorter ones are not said."""
+"""Shorter ones are not reported."""
 
 IN_A_ROW = 3
 """From so many expiries in a row on, chance does not explain that none before the last had an answer."""
@@ -102,7 +102,7 @@ def _of_connection(m: Timeline, entry: Summary, timeouts: Sequence[Summary]) -> 
 
 
 def _usual_rto_s(entry: Summary) -> float:
-    """A timer of a connection, as far as its RTTs tell (RFC 6298)."""
+    """A timer of a connection, as far as its RTTs show it (RFC 6298)."""
     longest_ms = (entry.get("rtt") or {}).get("p95_ms") or 0.0
     return float(max(_RTO_S, 2 * base_rtt_s(entry), 2 * longest_ms / 1e3))
 

@@ -53,7 +53,7 @@ def along_the_link(
     utilization : mapping
         Result of `utilization`.
     repeated : float
-        Share of the frames that the link sent again.
+        Share of the frames that the link retransmitted.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The records and the picture of times in which a path stood still."""
+"""The records and the picture of times in which a path was stalled."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def too_large(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[Finding
     """Say that a path takes no full segments, and that the sender found out and sent smaller ones.
 
     A router that drops what is larger than the next link's MTU reports it by ICMP; where that is filtered,
-    only timers tell the sender, if its TCP looks for the reason at all.
+    the sender learns it only from its timers, if its TCP looks for the reason at all.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Summary = dict[str, Any]
 
 GOOD = 0.95
 _HELD = 0.2
-"""From this part of the time on, a full receive window behind a full link is told with the queue."""
+"""From this part of the time on, a full receive window behind a full link is reported with the queue."""
 _OVERLOAD = 2.0
 """What is in flight is in a queue only if it is more than this many times the BDP."""
 
@@ -204,7 +204,7 @@ def _late_syns(timeouts: list[Summary]) -> str:
 
 
 def _held_up(phases: list[Summary], chains: Chains | None) -> float:
-    """Seconds of idle phases during which ACKs that later came in a bunch were under way."""
+    """Seconds of idle phases during which ACKs that later arrived compressed were in transit."""
     spans = [
         (chain["start"], event["t"])
         for chain in (() if chains is None else chains.of_kind("ack_path"))

@@ -14,7 +14,7 @@ _NO_COUNTS = frozenset({"TcpRtoAlgorithm", "TcpRtoMin", "TcpRtoMax", "TcpMaxConn
 
 
 class Counters:
-    """Reads a namespace's counters without entering it again; the namespace begins at zero."""
+    """Reads a namespace's counters without reentering it; the namespace begins at zero."""
 
     def __init__(self, namespace: Namespace) -> None:
         self._files = [namespace.open(name) for name in ("snmp", "netstat", "tcp")]

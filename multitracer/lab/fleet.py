@@ -160,7 +160,7 @@ def run_fleet(jobs: Sequence[Job], root: str, parallel: int, report: Report | No
     LabError
         The machine lacks something.
     KeyboardInterrupt
-        After every run under way has cleaned up.
+        After every active run has cleaned up.
     """
     if parallel < 1:
         raise UsageError("--jobs: at least 1")
@@ -255,7 +255,7 @@ class _Fleet:
         for worker in self._running.values():
             worker.process.send_signal(signal.SIGTERM)
         for worker in self._running.values():
-            # What it still says fits into the pipe; cleaning up takes it some seconds at most.
+            # What it still prints fits into its output pipe; cleaning up takes it some seconds at most.
             try:
                 worker.process.wait(30)
             except subprocess.TimeoutExpired:

@@ -34,7 +34,7 @@ class FlowResult:
     sent, received : int
         Bytes that the applications wrote and read.
     intact : bool or None
-        The receiver got exactly the bytes that were sent; None if it cannot tell (iperf3, unfinished).
+        The receiver got exactly the bytes that were sent; None if it is unknown (iperf3, unfinished).
     connect_s, seconds : float or None
         Time until connected, and until both directions were closed, at the client.
     error : str
@@ -194,7 +194,7 @@ class Traffic:
                 raise LabError(f"the traffic program failed: {line.decode(errors='replace')}") from error
 
     def done(self) -> bool:
-        """Whether all flows have ended; starts and collects iperf3 on the way (call it now and then)."""
+        """Whether all flows have ended; it also starts and collects iperf3 (call it repeatedly)."""
         for item in self._iperf:
             item.attend(
                 time.monotonic() - self._began,

@@ -1,4 +1,4 @@
-"""Handovers of a radio link at declared times: none of its frames gets through while one is under way."""
+"""Handovers of a radio link at declared times: none of its frames gets through during one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Handovers:
         self.is_under_way = False
 
     def next_ns(self, start_ns: int | None) -> int | None:
-        """When the next one begins, or the one under way ends; None if there is none, or before the start."""
+        """When the next one begins, or the current one ends; None if there is none, or before the start."""
         if self.is_under_way:
             return self._end_ns
         if start_ns is None or self.done >= len(self._at_ns):

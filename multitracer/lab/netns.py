@@ -141,7 +141,7 @@ class Namespace:
 class Slot:
     """A number that no other run on this machine has at the same time; gives addresses and ports.
 
-    The kernel's tracepoints name no namespace, so runs side by side are told apart by port and address.
+    The kernel's tracepoints name no namespace, so parallel runs are distinguished by port and address.
     An abstract socket is the lock: it leaves no file, and goes with the process.
     """
 

@@ -74,7 +74,7 @@ class PlainLink:
 
 
 class _Direction:
-    """From one side to the other: a queue, a server of fixed rate, and packets under way."""
+    """From one side to the other: a queue, a server of fixed rate, and packets in transit."""
 
     def __init__(self, settings: PlainDirection, side: int, truth: Truth, seed: str) -> None:
         self._settings = settings

@@ -119,7 +119,7 @@ class Pump:
         _set_niceness(self._niceness)
 
     def _advance(self) -> int:
-        # A clock set back must not take the link back in time.
+        # A clock set back must not move the link's time backward.
         self.now_ns = max(self.now_ns, time.time_ns())
         for delivery in self._link.advance(self.now_ns):
             self._tuns[delivery.side].write(delivery.packet)

@@ -69,7 +69,7 @@ class InterfaceQueue:
         return True
 
     def pop(self, t_ns: int) -> bytes | None:
-        """Take the next packet to send; None if there is none (CoDel may drop some on the way)."""
+        """Take the next packet to send; None if there is none (CoDel may drop some before it)."""
         if not self._codel:
             if not self._queue:
                 return None
@@ -79,7 +79,7 @@ class InterfaceQueue:
         return self._codel_dequeue(t_ns)
 
     def _do_dequeue(self, t_ns: int) -> tuple[bytes | None, bool]:
-        """Take one packet and tell whether it may be dropped (RFC 8289 section 5.5, dodequeue)."""
+        """Take one packet and return whether it may be dropped (RFC 8289 section 5.5, dodequeue)."""
         if not self._queue:
             self._first_above_ns = 0
             return None, False

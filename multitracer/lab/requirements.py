@@ -59,7 +59,7 @@ def require(programs: Iterable[str]) -> None:
 
 
 def _has_capabilities(*numbers: int) -> bool:
-    """Effective capabilities of this process (proc(5)); False where the system does not tell."""
+    """Effective capabilities of this process (proc(5)); False where the system does not report them."""
     try:
         with open("/proc/thread-self/status", encoding="ascii", errors="replace") as file:
             for line in file:

@@ -134,7 +134,7 @@ class RlcAmLink(SlottedLink[Pdu]):
             self._ends[side].hand_over(t_ns, epoch, self.settings.handover_forwards)
 
     def next_handover_ns(self) -> int | None:
-        """When the next handover begins, or the one under way ends."""
+        """When the next handover begins, or the current one ends."""
         return self.handovers.next_ns(self._start_ns)
 
     @property

@@ -44,7 +44,7 @@ class Bearer(Protocol):
         """Begin or end a handover that is due."""
 
     def next_handover_ns(self) -> int | None:
-        """When the next handover begins, or the one under way ends."""
+        """When the next handover begins, or the current one ends."""
 
     def record(self, t_ns: int, side: int, direction: Literal["snd", "rcv"], pdu: Pdu) -> None:
         """Note what an entity sent or received.

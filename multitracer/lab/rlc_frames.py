@@ -27,7 +27,7 @@ class Pdu:
     nacks : tuple of int
         Missing PDUs, in a status report.
     epoch : int
-        Re-establishments before it; what was under way during one is dropped by lower layers.
+        Re-establishments before it; what was in transit during one is dropped by lower layers.
     part : (int, bool) or None
         Of a segment of a PDU: its first byte within that, and whether it reaches its end.
     """

@@ -52,7 +52,7 @@ class Receiving:
         late = sorted(sn for sn, since_ns in self._missing.items() if t_ns - since_ns >= self._reordering_ns)
         if not (self._status_due or late) or t_ns - self._last_status_ns < self._prohibit_ns:
             return None
-        # A PDU that may still be on its way is neither acknowledged nor reported missing.
+        # A PDU that may still be in transit is neither acknowledged nor reported missing.
         ack_sn = min((sn for sn in self._missing if sn not in late), default=max(self._highest + 1, self._vr))
         nacks = tuple(sn for sn in late if sn < ack_sn)
         self._status_due = False

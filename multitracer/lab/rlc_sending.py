@@ -44,7 +44,7 @@ class Sending:
         self._va = self._vs = 0
         self._outstanding: dict[int, _Outstanding] = {}
         self._marked: deque[int] = deque()
-        # Segments of the retransmission under way: number, first byte, last byte + 1.
+        # Segments of the current retransmission: number, first byte, last byte + 1.
         self._segments: deque[tuple[int, int, int]] = deque()
         self._since_poll = 0
         self._polls = 0
@@ -63,7 +63,7 @@ class Sending:
         return unacknowledged + self.buffer.flush()
 
     def next_pdu(self, t_ns: int, epoch: int) -> Pdu | None:
-        """Fill a place: what is to be sent again, then new data; None if there is neither.
+        """Fill a place: what is to be retransmitted, then new data; None if there is neither.
 
         Raises
         ------

@@ -25,7 +25,7 @@ _KINDS: dict[int, Kind] = {
     hdlc.PPP_VJ_COMPRESSED: "compressed",
     hdlc.PPP_VJ_UNCOMPRESSED: "uncompressed",
 }
-# As PPP drivers do: a frame gets a flag of its own if the line was silent for a second.
+# As PPP drivers do: a frame gets its own opening flag if the line was idle for a second.
 _IDLE_FLAG_NS = 1_000_000_000
 
 

@@ -146,7 +146,7 @@ def client(index: int, flow: Flow) -> None:
 
 
 def tcp_info(sock: socket.socket) -> dict[str, int]:
-    """What the kernel tells of a connection that has sent everything (linux/tcp.h, struct tcp_info).
+    """What the kernel reports of a connection that has sent everything (linux/tcp.h, struct tcp_info).
 
     Times are microseconds, by the kernel's names; what an older kernel does not know is left out.
     """

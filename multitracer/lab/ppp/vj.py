@@ -232,7 +232,7 @@ def _compressible(packet: bytes) -> int:
     ip_length = (packet[0] & 15) * 4
     if packet[ip_length + 13] & (SYN | FIN | RST | ACK) != ACK:
         return 0
-    # The decompressor makes a new checksum: a header that arrived damaged must not be repaired on the way.
+    # The decompressor makes a new checksum: a header that arrived damaged must not be repaired here.
     return length if ip_checksum(packet[:ip_length]) == 0 else 0
 
 

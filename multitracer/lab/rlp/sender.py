@@ -30,10 +30,10 @@ class Outstanding:
 class RlpSender:
     """State variables V(A), V(S) and what they stand for, counted without wrapping.
 
-    Two rules keep a window of 61 among 62 numbers unambiguous. A frame is sent again only on demand (SREJ,
-    REJ) or after a checkpoint: T1 makes it poll, and until the answer with the F bit comes it sends
-    no I frame and heeds no other supervisory frame; the receiver forgets what it holds out of order when it
-    sees the poll, and everything from the answer's N(R) on is sent again. And an SREJ is served before any
+    Two rules keep a window of 61 among 62 numbers unambiguous. A frame is retransmitted only on demand (SREJ,
+    REJ) or after a checkpoint: T1 makes it poll, and until the answer with the F bit comes it sends no I
+    frame and ignores all other supervisory frames; the receiver forgets what it holds out of order when it
+    sees the poll, and everything from the answer's N(R) on is retransmitted. And an SREJ is served before any
     other data, so that the answer is there, or lost, before the receiver repeats its SREJ.
 
     Attributes
@@ -95,14 +95,14 @@ class RlpSender:
         return self._poll == "due"
 
     def poll_sent(self, t_ns: int) -> None:
-        """Note that a command with the P bit is on its way."""
+        """Note that a command with the P bit was sent."""
         self._poll = "wait"
         self._polls += 1
         self._marked.clear()
         self._t1_at_ns = t_ns + self._t1_ns
 
     def next_frame(self, t_ns: int, buffer: SendBuffer) -> tuple[int, Outstanding] | None:
-        """Choose the I frame for this slot: what an SREJ asked for, what a checkpoint took back, or new data.
+        """Choose the I frame for this slot: a retransmission (after SREJ or a checkpoint), or new data.
 
         Raises
         ------

@@ -44,7 +44,7 @@ class QdiscSettings:
 class InterfacesSettings:
     """Two hosts and a router between them, joined by virtual Ethernet.
 
-    There is no delay but the kernel's own (some 50 microseconds for a round trip) and that of the queue of
+    There is no delay but the kernel's own (about 50 microseconds of RTT) and that of the queue of
     ``network.qdisc``.
 
     Attributes

@@ -36,7 +36,7 @@ class PlainDirection(QueueSettings):
         A policer in front of the queue: a token bucket of that rate (bits of IP packets a second; 0: none)
         and size drops what exceeds them.
     pauses_s : tuple of (float, float)
-        Times, from the first packet on, at which the link stands still, and for how long (seconds).
+        Times, from the first packet on, at which the link stalls, and for how long (seconds).
     routers : int
         How many routers the packets pass: the time to live of IPv4 packets falls by as much.
     air : AirSettings

@@ -42,13 +42,13 @@ class RlcAmSettings(QueueSettings):
     discard_ms : float
         A packet that waited longer for its first PDU is given up, with the number that PDCP gave it; 0: none.
     resegment_bytes : int
-        What is sent again goes in segments of at most that many bytes, one a place; 0: whole.
+        Retransmissions are sent in segments of at most that many bytes, one per place; 0: whole.
     handover_at_s : tuple of float
         Times of handovers to another cell, from the first slot on, ascending.
     handover_ms : float
         How long nothing gets through in each.
     handover_forwards : bool
-        The old cell hands on what was not delivered, and the terminal sends again what is not confirmed;
+        The old cell hands on what was not delivered, and the terminal retransmits what is not confirmed;
         otherwise that is lost.
     capture : bool
         Record all PDUs as both ends see them, behind PDCP headers of two bytes per packet, as

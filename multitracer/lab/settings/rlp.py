@@ -89,8 +89,8 @@ class RlpSettings(QueueSettings):
         within("delay_ms", self.delay_ms, 0.0, 1e6)
         one_of("recovery", self.recovery, ("srej", "rej"))
         one_of("on_failure", self.on_failure, ("reset", "drop_call", "reset_forever"))
-        # T1 must exceed a round trip with its waiting for slots: an answer that overlaps a repeated SREJ
-        # would be taken for a new frame, since 61 of 62 numbers are in use.
+        # T1 must exceed an RTT with its waiting for slots: an answer that overlaps a repeated SREJ would be
+        # taken for a new frame, since 61 of 62 numbers are in use.
         within("t1_ms", self.t1_ms, 2 * self.delay_ms + 5 * self.slot_ms, 1e7)
         within("drain_bps", self.drain_bps, 0.0, 1e9)
         one_of("drain_sides", self.drain_sides, ("both", "ms", "iwf"))

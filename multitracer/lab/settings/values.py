@@ -1,4 +1,4 @@
-"""Values of settings: from a mapping to a dataclass, checked on the way."""
+"""Values of settings: from a mapping to a dataclass, with checks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What one capture tells of a connection, wherever it was taken; the kernel's own account overrules it.
+"""What one capture shows of a connection, wherever it was taken; the kernel's own account overrules it.
 
-The core finds it in its single pass (docs/limits.md): round trip in two halves, what limited the sender, the
+The core finds it in its single pass (docs/limits.md): RTT in two halves, what limited the sender, the
 bottleneck, and the observation point. Each is said here, and nowhere else, in the words of the contract.
 """
 
@@ -44,7 +44,7 @@ def one_point(m: Timeline, connection: Connection, source: int) -> dict[str, Any
     Returns
     -------
     dict
-        As docs/json.md has them; None for what the source does not tell.
+        As docs/json.md has them; None for what the source does not show.
     """
     summary = connection.summaries[source]
     direction: Mapping[str, Any] = summary.get(("forward", "reverse")[connection.data_dir], {})
@@ -67,7 +67,7 @@ def one_point(m: Timeline, connection: Connection, source: int) -> dict[str, Any
 def recorded_point(m: Timeline, connection: Connection, source: int) -> str | None:
     """The end of a connection at which a capture was recorded: that with the recorded interface's address.
 
-    None where no recording tells, or if both ends have addresses of that interface.
+    None where no recording shows it, or if both ends have addresses of that interface.
 
     Parameters
     ----------

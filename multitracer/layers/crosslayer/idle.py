@@ -49,7 +49,7 @@ class Silence:
 
 
 def find_silence(m: Timeline, path: LinkPath, span: Intervals, blocked: Intervals) -> Silence:
-    """Tell idle times from those in which the link only waits.
+    """Distinguish idle times from those in which the link only waits.
 
     A sender that has data uses every slot, unless it is held off (`blocked`: XOFF, reset handshake), its
     window is closed, or it waits for the answer to a poll. A silent slot is idle only where the buffer is
@@ -110,7 +110,7 @@ def empty_times(m: Timeline, path: LinkPath, silent: Intervals) -> tuple[Interva
     fed = (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)
     fed &= (frame < FOREVER) & (_next(flushed, begin) > frame)
     placed = _nothing_placed(m, path, flushed)
-    # Nothing of that is known of a link that waits for its turn on a shared medium, if the map tells all.
+    # Nothing of that is known of a link that waits for its turn on a shared medium, if the map is complete.
     fed &= not (path.kind.shared and len(placed))
     found.append(intervals(np.column_stack([begin, frame])[fed]))
     found.append(placed)
@@ -128,7 +128,7 @@ def _nothing_placed(m: Timeline, path: LinkPath, flushed: npt.NDArray[np.int64])
     if not len(mine):
         return intervals()
     ends = path.first["offset"] + path.first["length"]
-    # A byte or two that the map cannot tell would have had the next slot: silence shows that there were none.
+    # A byte or two missing on the map would have had the next slot: an empty slot shows that there were none.
     last = np.searchsorted(ends, mine["end"] - mine["error"])
     left = np.append(path.first["t_ns"], FOREVER)[last]
     # What was in the buffer at a flush never leaves; what waited in front of it does.

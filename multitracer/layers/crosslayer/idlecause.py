@@ -141,7 +141,7 @@ class Reasons:
         start_ns : int
             When the idle phase began.
         wake_ns : int
-            When the sender sent again.
+            When the sender resumed sending.
         """
         rows = self._states_of(state)
         t_ns, notsent = rows["t_ns"], rows["notsent"]
@@ -237,7 +237,7 @@ class Reasons:
         span_ns : (int, int)
             First and last time of the idle phase.
         lost_ns : int or None
-            When data was last sent again before it; None if it never was.
+            When data was last retransmitted before it; None if it never was.
 
         References
         ----------
@@ -406,7 +406,7 @@ def _sleep_words(reasons: Reasons, ack_ns: int, span_ns: tuple[int, int]) -> str
 
 
 def _sent_before(state: SenderState, seq: int, t_ns: int) -> int:
-    """When a byte was last sent before a time."""
+    """When a byte was last transmitted before a time."""
     covers = (state.data["seq"] <= seq) & (seq < state.data["seq"] + state.data["length"])
     times = state.data["t_ns"][covers & (state.data["t_ns"] < t_ns)]
     return int(times[-1]) if len(times) else t_ns

@@ -45,7 +45,7 @@ def reset_losses(
     losses : Table
         `RESET_LOSSES`.
     known : dict
-        For ``segment_lost``, ``ack_lost`` and ``segment_corrupted``: whether the sources can tell.
+        For ``segment_lost``, ``ack_lost`` and ``segment_corrupted``: whether the sources can show it.
 
     References
     ----------
@@ -97,7 +97,7 @@ def _by_captures(
         mine = lost.segments.where(hit)
         spans = _spans_of(m, mine)
         gone = _gone(framemap.of(m).spans)[spans] & (spans >= 0) if len(framemap.of(m).spans) else spans >= 0
-        # Whole on the link comes first among those that arrived in ruins; of equals, the last.
+        # Whole on the link comes first among those that arrived corrupted; of equals, the last.
         keep = np.sort(np.lexsort((np.arange(len(mine)), ~gone))[: max(len(mine) - arrived, 0)])
         rows += [_row(m, mine, int(at), number, int(spans[at]), "captures") for at in keep]
     return rows
@@ -120,7 +120,7 @@ def _by_frames(
     hits = np.flatnonzero(mine)
     sent = np.where(spans["sent_ns"] >= 0, spans["sent_ns"], spans["t_ns"])[hits]
     until = np.array([max(times) for times in flushes(m, found, entity)], dtype=np.int64)
-    # What was spoiled left first behind the reset that had cut the one before it.
+    # The corrupted segment left first after the reset that had cut the one before it.
     behind = spans["fate"][hits] == spans.code("fate", "spoiled")
     owner = np.maximum(np.searchsorted(np.maximum.accumulate(until), sent) - behind, 0)
     return [

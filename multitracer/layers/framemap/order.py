@@ -3,7 +3,7 @@
 A queue in front of the link drops packets, a monitor misses frames, and most packets have one length. The
 capture behind the link says which packets came through, and when; sequence numbers say how many frames the
 monitor missed. The pairs of frames and packets that agree best in all of this, none crossing another, are
-found together: what lies behind a drop finds its place again.
+found together: what follows a drop is placed correctly again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EVENLY_NS = range(-_NEAR_NS, 30_000_000, 2_000_000)
 _TRIED = 5
 _BLOCK = 75
 _BLOCKS = 4  # of frames, to find out which delays are worth trying on all
-_ALIKE = 2.0  # sums of two delays that are no further apart tell neither from the other
+_ALIKE = 2.0  # sums of two delays that are no further apart do not distinguish them
 _SEARCH = 64
 _TIMELY = 0.5  # what a packet that came just when it had to counts more than one that hardly could be it
 _UNSEEN = 0.25
@@ -246,7 +246,7 @@ class _Steps(NamedTuple):
 
 
 def _with_unseen(due: Int, length: Int, numbers: Int) -> _Steps:
-    """Put in what the monitor missed, as sequence numbers tell it, evenly in time."""
+    """Put in what the monitor missed, as sequence numbers show it, evenly in time."""
     gaps = (np.diff(numbers, prepend=numbers[:1] - 1) % _MODULUS) - 1
     gaps = np.where((gaps > 0) & (gaps < _SEARCH), gaps, 0)
     count = gaps + 1

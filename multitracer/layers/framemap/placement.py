@@ -1,6 +1,6 @@
 """Where each packet lies in the byte stream: sizes added up, held to where the stream shows itself.
 
-A short frame ends a packet: the send buffer ran empty. Behind a reset the stream goes on with a new packet:
+A short frame ends a packet: the send buffer ran empty. After a reset the stream continues with a new packet:
 flushed bytes keep their numbers. Between two such anchors the sizes must add up; where they do, every
 boundary is exact.
 """
@@ -17,7 +17,7 @@ from multitracer.layers.framemap.stream import Int, Stream
 from multitracer.model.frozen import frozen
 from multitracer.model.table import Array
 
-_FLAG_NS = 1_000_000_000  # PPP drivers open a frame with a flag of its own after a second of silence
+_FLAG_NS = 1_000_000_000  # PPP drivers open a frame with its own flag after an idle second
 
 
 @frozen
@@ -251,8 +251,8 @@ def _begin(stream: Stream, rows: Int) -> int:
 def _opening_flags(stream: Stream, rows: Int, found: Sizes) -> Int:
     """For each packet: the pause in front of it, if it is so long that it may have an opening flag; else 0.
 
-    A packet is framed when the buffer in front of the frames runs low, so the frame that carries bytes
-    some way ahead of it tells when that was.
+    A packet is framed when the buffer in front of the frames runs low, so the frame that carries bytes some
+    way ahead of it shows when that was.
     """
     places = _begin(stream, rows) + np.concatenate([[0], np.cumsum(found.known)])[:-1]
     first = stream.first
@@ -277,7 +277,7 @@ def _observed_rate(placed: Placement, found: Sizes, rate: float) -> float:
 
 
 def _behind_resets(stream: Stream) -> tuple[Int, Int]:
-    """Where the stream went on behind each reset, and how many packets at least had entered it by then."""
+    """Where the stream continued after each reset, and how many packets at least had entered it by then."""
     first = stream.first
     at = np.searchsorted(first["t_ns"], stream.flushes[:, 0])
     at = at[(at > 0) & (at < len(first))]

@@ -69,7 +69,7 @@ def ways(events: Table, reasons: list[str], foreign: Array | None = None) -> tup
     being queued: they are counted off, first in, first out, against what was queued and not seen again.
     """
     named = np.isin(events["kind"], _PACKET_KINDS) & ~np.isin(events["skb"], (0, -1))
-    # A packet that the driver dropped is gone: its `xmit` tells nothing of where it is.
+    # A packet that the driver dropped is lost: its `xmit` does not show where it is.
     named &= (events["kind"] != _KIND["xmit"]) | refused(events)
     apart_drops = np.zeros(len(events), dtype=bool)
     if foreign is not None:

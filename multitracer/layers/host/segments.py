@@ -1,4 +1,4 @@
-"""Which captured segment a packet of a host is: length and time tell, as captures are taken at the driver."""
+"""The captured segment of a host's packet, by length and time, as captures are taken at the driver."""
 
 from __future__ import annotations
 

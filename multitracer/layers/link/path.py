@@ -68,7 +68,7 @@ class LinkPath:
 
     @property
     def has_full_frames(self) -> bool:
-        """Whether a frame that is not full tells of an empty buffer: not so where sizes are granted."""
+        """Whether a frame that is not full shows an empty buffer: not so where sizes are granted."""
         full = self.first["length"] == self.payload_bytes
         return self.kind.slotted or float(np.mean(full)) >= MOSTLY
 
@@ -165,7 +165,8 @@ def setting(m: Timeline, name: str) -> float | None:
 def arrivals(first: Table, frames: Table, receiver: int | None) -> npt.NDArray[np.int64]:
     """For each first transmission: when the peer first received that frame; -1 if never seen.
 
-    Frames are told apart by their offset in the byte stream, which is never used twice, even across resets.
+    Frames are distinguished by their offset in the byte stream, which is never used twice, even across
+    resets.
 
     Parameters
     ----------

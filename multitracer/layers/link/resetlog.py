@@ -1,4 +1,4 @@
-"""Link resets as the log tells them: lines of both entities put together, one group per reset."""
+"""Link resets as the log reports them: lines of both entities, one group per reset."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def handshakes(m: Timeline) -> list[Handshake]:
 
 
 def handshake_spans(m: Timeline, found: list[Handshake]) -> Intervals:
-    """Times in which a reset was under way; one that the log never shows completed lasts to its last line."""
+    """Times during resets; one that the log never shows completed lasts to its last line."""
     events = m.table("link_events").sorted_by("t_ns")
     return intervals(
         [(one.start_ns, one.end_ns or max(int(events["t_ns"][row]) for row in one.lines)) for one in found]
@@ -77,8 +77,8 @@ def handshake_spans(m: Timeline, found: list[Handshake]) -> Intervals:
 def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[list[int]]:
     """For each reset: when an entity emptied its buffers, which it may do several times.
 
-    Its own lines say so. Without any it is taken to be when the handshake was over. The other entity
-    sends again before the one that gave up has its UA: the handshake's end is not the border of its stream.
+    Its own lines say so. Without any it is taken to be when the handshake was over. The other entity resumes
+    sending before the one that gave up has its UA: the handshake's end is not the border of its stream.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Data frames that were sent, whoever tells of them: their sender, or only who received them."""
+"""Data frames that were sent, reported by their sender, or only by their receiver."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from multitracer.model.timeline import Timeline
 def sendings(m: Timeline, frames: Table) -> Table:
     """Frames of both entities, in order of time, with those that stand for what was sent.
 
-    An entity that only its peer tells of (a base station, seen by a phone) has no "snd" rows: the frames that
-    arrived stand for them. What was lost on the air is missing, and was sent again.
+    An entity that only its peer reports (a base station, seen by a phone) has no "snd" rows: the frames that
+    arrived replace them. What was lost on the air is missing, and was retransmitted.
 
     Parameters
     ----------

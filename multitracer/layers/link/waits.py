@@ -87,7 +87,7 @@ def _receptions(m: Timeline, path: LinkPath) -> tuple[int, str]:
 
 
 def _acked_ns(first: Table, nr_ns: Array, nr: Array, until: int) -> Array | None:
-    """When each frame of a stretch without a reset was acknowledged; None if no N(R) tells.
+    """When each frame of a stretch without a reset was acknowledged; None if no N(R) shows it.
 
     N(R) is the number of the frame expected next. Numbers begin anew after the highest one, which shows in
     the log: until then nothing is ambiguous, as fewer frames are outstanding than there are numbers.

@@ -1,4 +1,4 @@
-"""What logs alone tell of transfers: rates, RTT, windows, retransmissions, limits; whatever their format."""
+"""What logs of any format alone report of transfers: rates, RTT, windows, retransmissions, limits."""
 
 from multitracer.layers.logged.conditions import Condition as Condition, conditions as conditions
 from multitracer.layers.logged.flows import (

@@ -1,4 +1,4 @@
-"""Each transfer that a log tells of: its rates over time, RTT, windows and retransmissions, in common terms.
+"""Each transfer that a log reports: its rates over time, RTT, windows and retransmissions, in common terms.
 
 Logs of sockets (table `tcp_states`) have counters and samples, logs of tests (table `series`) values by
 interval: here both are the same.
@@ -60,7 +60,7 @@ class Rates(NamedTuple):
 
 @dataclass
 class LoggedFlow:
-    """One transfer, or stream of probes, as a log tells it.
+    """One transfer, or stream of probes, as a log reports it.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class LoggedFlow:
         Retransmitted segments, at the end of the interval in which they were.
     bytes_retransmitted : int or None
     packets, lost_packets : Samples or None
-        Of a UDP test, by interval: packets sent (at the receiver: as their numbers tell), and lost.
+        Of a UDP test, by interval: packets sent (at the receiver: by their sequence numbers), and lost.
     states : Table or None
         The rows of `tcp_states` behind it.
     """
@@ -123,7 +123,7 @@ class LoggedFlow:
 
 
 def logged_flows(m: Timeline) -> list[LoggedFlow]:
-    """All transfers of which a log tells anything, in order of source and socket; found once."""
+    """All transfers in logs, in order of source and socket; found once."""
     return m.once("logged_flows", lambda: [*_of_states(m), *_of_series(m)])
 
 
@@ -205,7 +205,7 @@ def _socket(m: Timeline, rows: Table) -> LoggedFlow | None:
     if "bytes_retrans" in known:
         found.bytes_retransmitted = int(known["bytes_retrans"].value[-1])
     if found.sends is False:
-        # What the receiving socket itself would send with, and sent again, is not of the data.
+        # The receiving socket's own window and retransmissions do not concern the data.
         found.cwnd = found.cwnd_packets = found.rwnd = found.retransmissions = None
         found.bytes_retransmitted = None
     if found.rates or found.rtt or found.cwnd_packets or found.retransmissions:
@@ -223,7 +223,7 @@ def _on_timeline(m: Timeline, source: int, t_ns: int) -> int:
 
 
 def _began(m: Timeline, source: int, flow: int) -> int | None:
-    """When the test of a socket began, where the format tells it: its counters were at their base then."""
+    """When the test of a socket began, where the format records it: its counters were at their base then."""
     starts = m.sources[source].details.get("stream_starts_ns")
     if not isinstance(starts, list) or not 0 <= flow < len(starts) or not isinstance(starts[flow], int):
         return None

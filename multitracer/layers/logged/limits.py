@@ -18,7 +18,7 @@ from multitracer.model.lazy import np
 from multitracer.model.table import Array
 
 FULL = 0.6
-"""A window is full where that share of it left in a round trip; samples are taken at ends of intervals."""
+"""A window is full where that share of it was sent in one RTT; samples are taken at ends of intervals."""
 
 _FEW = 3
 
@@ -48,7 +48,7 @@ class Limit:
 
 
 def limits(found: LoggedFlow) -> Limit | None:
-    """What limited the sender; None if the log does not tell (it is the receiver's, or lacks windows)."""
+    """What limited the sender; None if the log does not show it (it is the receiver's, or lacks windows)."""
     if found.sends is not True:
         return None
     return _by_clocks(found) or _by_windows(found)

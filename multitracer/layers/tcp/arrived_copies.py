@@ -1,6 +1,6 @@
-"""Whether what a timer sent again had arrived before, by the packets that both captures have.
+"""Whether what a timer retransmitted had already arrived, by the packets that both captures have.
 
-A packet is told apart by its IP identification or timestamp and its acknowledgment number.
+A packet is identified by its IP identification or timestamp and its acknowledgment number.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _AT_ONCE = 256  # rows in which a first one is looked for before more are
 
 
 class Arrival(NamedTuple):
-    """What the other end's capture shows of data that was sent before a timer fired.
+    """What the other end's capture shows of data that was transmitted before a timer fired.
 
     Attributes
     ----------
     arrived : bool or None
-        Whether a copy came there intact; None if it cannot be told.
+        Whether a copy came there intact; None if unknown.
     answered : bool or None
-        If one did, whether an ACK for it was still on its way to the sender; False if all were lost.
+        If one did, whether an ACK for it was still in transit to the sender; False if all were lost.
     """
 
     arrived: bool | None
@@ -60,8 +60,8 @@ class ArrivedCopies:
     def of(self, seq: int, t_ns: int) -> Arrival:
         """What is known of a byte, of which a timer sent a copy at a time.
 
-        If no copy sent before arrived intact, the data was lost. If one did, either an ACK for it was still
-        on its way, or all of them were lost: then the timer was needed, though the data was there.
+        If no earlier copy arrived intact, the data was lost. If one did, either an ACK for it was still in
+        transit, or all of them were lost: then the timer was needed, although the data had arrived.
         """
         sent, received = self._sent, self._received
         copies = sent.covering(seq)

@@ -31,8 +31,7 @@ from multitracer.native import bottleneck as native, passages as native_passages
 
 _FEW = 8
 STILL_NS = 200_000_000
-"""The smallest timeout of Linux: a path that delivers nothing for so long, and for several of the usual
-distances of packets, stands still."""
+"""The smallest timeout of Linux: a path that delivers nothing for so long is stalled."""
 
 _TOO_FEW = "too few data segments with an ACK or an arrival"
 _NONE_WAITED = "no data queued at a link behind the capture, so that its capacity is unknown"
@@ -70,7 +69,7 @@ class Passage:
     again : array
         Part of its bytes that is handed over once more later: that copy was lost, as a rule.
     basis : str
-        "arrivals" (both captures) or "ACKs" (only the sender's): then the way back is part of the delay.
+        "arrivals" (both captures) or "ACKs" (only the sender's): then the return path is part of the delay.
     """
 
     in_ns: Times
@@ -204,7 +203,7 @@ def _found(m: Timeline) -> Bottleneck | str:
     middle = _idle(*seen, rest, span)
     most = _idle(*seen, rest + slack, span)
     del seen
-    # At its rate, and had it nothing else to do (the link may have sent frames again).
+    # At its rate, and had it nothing else to do (the link may have retransmitted frames).
     most = max(most, _idle(in_ns, native.served(in_ns, size, rate), 0, span), key=total)
     least = _idle(in_ns, _stay(in_ns, out_ns), max(rest - packet_ns, 0), span)
     if basis == "ACKs":
@@ -249,7 +248,7 @@ def _stay(in_ns: Times, out_ns: Times) -> Times:
 
 
 def _later_halves(uncertain: Intervals) -> Intervals:
-    """From ACKs alone nobody can tell how long what had to be repaired was in it: for half of the time.
+    """From ACKs alone it is unknown how long retransmitted data was in it: for half of the time.
 
     It was the first half: a packet is carried, or lost, before there is nothing more to carry.
     """

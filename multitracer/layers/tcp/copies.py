@@ -21,7 +21,7 @@ class PathPackets:
     start, end : array
         Bytes.
     mark : array
-        What tells copies of the same bytes apart: the IP identification, which counts on.
+        What distinguishes copies of the same bytes: the IP identification, which counts on.
     """
 
     of: Times

@@ -163,7 +163,7 @@ class _Way:
         return bool(len(windows)) and int(windows[-1]) == 0
 
     def unseen_bytes(self, t_ns: int) -> int:
-        """Bytes that it had sent by then and later, of which only the numbers of later segments tell.
+        """Bytes that it had sent by then and later, shown only by the sequence numbers of later segments.
 
         A FIN takes a number, and may be among what was lost.
         """

@@ -53,7 +53,7 @@ class Fates:
     arrived_ns : array
         When it passed the far capture; -1 if that has no record of it.
     certain : array
-        False where nothing tells copies of the same bytes apart and only some of them arrived.
+        False where nothing distinguishes copies of the same bytes and only some of them arrived.
     """
 
     sent: Table
@@ -285,7 +285,7 @@ def _acknowledged(
 ) -> Times:
     """Turn LOST into ARRIVED where the receiver acknowledged bytes before any copy of them was recorded.
 
-    Of several copies on their way by then, any may be the one that arrived: UNKNOWN. Returns by flow how many
+    Of several copies in transit by then, any may be the one that arrived: UNKNOWN. Returns by flow how many
     packets the far capture lost.
     """
     unrecorded = np.zeros(acks.count, dtype=np.int64)
@@ -331,7 +331,7 @@ def _in_flight(
     fate: npt.NDArray[np.int8],
     arrived_ns: Times,
 ) -> None:
-    """Turn LOST into UNKNOWN where the captures end before the packet could have come: it may be on its way.
+    """Turn LOST into UNKNOWN where the captures end before the packet could have come: it may be in transit.
 
     That holds for packets behind the last that arrived, within the longest time that any of the flow took.
     The captures end with their last record; the far one with its own if the near one has packets from there

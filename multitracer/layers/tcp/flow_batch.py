@@ -345,7 +345,7 @@ def damaged(rows: FlowBatch) -> Flags:
 def valid_acks(
     m: Timeline, connections: Sequence[Connection], source: int | Times | None, reverse: bool = False
 ) -> FlowBatch:
-    """ACKs for the data direction of each connection (or the other), without those damaged on the way.
+    """ACKs for the data direction of each connection (or the other), without those damaged in transit.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What senders had in the network over time: FlightSize, and the pipe.
+"""What senders had in the network over time: FlightSize, and pipe (RFC 6675).
 
-FlightSize is what was sent and not acknowledged. Of it, what the receiver holds already (SACK) and what was
-overtaken by that is not in the network any more: the pipe is the rest, and what was sent again since.
+FlightSize is what was sent and not acknowledged. Of it, data that the receiver holds already (SACK), and data
+overtaken by it, is not in the network any more: pipe is the rest, and what was retransmitted since.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""The one rate of a connection's bottleneck, where several sources tell it.
+"""The one rate of a connection's bottleneck, where several sources give it.
 
 A capture behind the bottleneck sees packets as it lets them through; next to the sender only their ACKs come
 back, in bursts and late. A rate that trains share is the link's; the mean while packets waited has its pauses

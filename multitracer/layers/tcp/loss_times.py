@@ -14,7 +14,7 @@ _SPURIOUS = VERDICTS.index("spurious")
 
 
 def needless(m: Timeline, connection: Connection, source: int, data: Table) -> Flags:
-    """Which segments were sent again though the copy before them had arrived, as answers show.
+    """Which segments were retransmitted although the earlier copy had arrived, as ACKs show.
 
     Parameters
     ----------

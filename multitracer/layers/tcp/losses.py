@@ -120,8 +120,8 @@ def refused(m: Timeline, connection: Connection, reverse: bool) -> Flags:
 def arrival_ns(sent: Table, received: Table) -> Times:
     """For each segment at the source's capture: when its copy passed the other capture; -1 if it never did.
 
-    Copies of the same bytes are told apart by the IP identification; where that is constant (IPv6), the last
-    copies are taken to be the ones that arrived.
+    Copies of the same bytes are distinguished by the IP identification; where that is constant (IPv6), the
+    last copies are taken to be the ones that arrived.
     """
     return arrivals_ns(single_flow(sent), single_flow(received))
 

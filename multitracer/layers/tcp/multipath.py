@@ -180,10 +180,10 @@ class Carried:
     Attributes
     ----------
     sent, unique : int
-        Payload bytes sent, and without those sent again on the subflow itself.
+        Payload bytes sent, and without those retransmitted on the subflow itself.
     reinjected : int
-        Of `unique`, bytes of the transfer that had been sent before, on another subflow or on this one under
-        other sequence numbers.
+        Of `unique`, bytes of the transfer that had been transmitted earlier, on another subflow or on this
+        one under other sequence numbers.
     unmapped : int
         Of `unique`, bytes for which no mapping was captured: not known to be either.
     """
@@ -291,7 +291,7 @@ def _mapped(m: Timeline, source: int, connection: Connection, direction: int) ->
     before = native.bytes_covered_before(data["seq"], data["length"].astype(np.int64))
     fresh = data["length"] - before
     new = fresh > 0
-    seq = (data["seq"] + before)[new]  # what is sent again comes before what is new
+    seq = (data["seq"] + before)[new]  # retransmissions come before new data
     table = m.table("mptcp")
     rows = table.where(
         (table["conn"] == connection.index)

@@ -21,7 +21,7 @@ def segment_bytes(connections: Sequence[Connection], source: int | None) -> npt.
     ----------
     connections : sequence of Connection
     source : int or None
-        The capture whose summaries tell, if there is one.
+        The capture whose summaries show it, if there is one.
 
     Returns
     -------

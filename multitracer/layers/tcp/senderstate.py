@@ -46,11 +46,12 @@ class SenderState:
     acked : array
         For each row of `acks`: the highest cumulative ACK so far (SND.UNA).
     edges : array
-        For each row of `acks`: the right edge of the window offered so far; -1 while the scale is unknown.
+        For each row of `acks`: the right edge of the window advertised so far; -1 while the scale is unknown.
     repeats_ns : array
         Times of all retransmissions but tail loss probes: these alone reduce no window (RFC 8985, 7.4).
     recoveries : Intervals
-        Loss recovery: from the first retransmission until the ACK of all that was sent before it (RFC 6582).
+        Loss recovery: from the first retransmission until the ACK of all that was transmitted before it (RFC
+        6582).
     """
 
     connection: Connection
@@ -87,7 +88,7 @@ class SenderState:
         return t_ns - int(self.acks["t_ns"][row]) if row >= 0 else None
 
     def recovering(self, t_ns: int) -> tuple[int, int] | None:
-        """The recovery that is under way at a time; None if there is none."""
+        """The recovery in progress at a time; None if there is none."""
         row = int(np.searchsorted(self.recoveries[:, 0], t_ns, side="right")) - 1
         if row < 0 or t_ns >= self.recoveries[row, 1]:
             return None
@@ -157,7 +158,7 @@ class SenderStates:
 
     @cached_property
     def _repeats(self) -> Flags:
-        """Segments with bytes sent before, but for those that asked for an answer."""
+        """Segments with duplicate bytes, except those that asked for an answer."""
         return np.asarray(
             (self.data["duplicate"] > 0) & ~np.isin(self.data["cause"], _PROBES), dtype=np.bool_
         )

@@ -1,4 +1,4 @@
-"""TCP data on its way: the transfer's span, what the receiver refused, and when bytes arrived in order."""
+"""TCP data in transit: the transfer's span, what the receiver refused, and when bytes arrived in order."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def data_at(m: Timeline, connection: Connection, source: int | None, reverse: bo
 
 
 def valid_acks(m: Timeline, connection: Connection, source: int | None) -> Table:
-    """Segments with an ACK for the data direction at one capture, without those damaged on the way.
+    """Segments with an ACK for the data direction at one capture, without those damaged in transit.
 
     Parameters
     ----------

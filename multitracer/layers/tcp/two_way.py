@@ -64,7 +64,7 @@ def two_way_batches(m: Timeline) -> Iterator[TwoWay]:
 
 
 def stamp_echoes(m: Timeline, both: TwoWay) -> Echoes:
-    """Round trips by timestamps: of ACKs that advance, rows of `TwoWay.acks`."""
+    """RTTs by timestamps: of ACKs that advance, rows of `TwoWay.acks`."""
     sources = np.array(both.sources, dtype=np.int64)
     data, acks = both_bounds(m, both.connections, sources)
     return echoes(m.segments_by_flow, data, acks)

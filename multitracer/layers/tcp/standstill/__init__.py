@@ -1,1 +1,1 @@
-"""Times in which a path stood still, as one capture shows them: what was in flight waited, and then came."""
+"""Times in which a path was stalled, as one capture shows: what was in flight waited, then arrived."""

@@ -1,4 +1,4 @@
-"""Silences of the ACKs that were no wait for a retransmission: the path stood still behind the capture."""
+"""Times without ACKs that were no wait for a retransmission: the path was stalled behind the capture."""
 
 from __future__ import annotations
 

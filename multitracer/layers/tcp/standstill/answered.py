@@ -109,8 +109,8 @@ class Answered:
     def due_ns(self, at: int) -> int | None:
         """When the ACK behind number `at` was due; None if it answers nothing that was in flight.
 
-        Those that follow it soon are looked at, too: what they answer came behind what it answers, so that
-        this had been sent before.
+        Those that follow it soon are looked at, too: what they acknowledge came after what it acknowledges,
+        so that this had been transmitted earlier.
         """
         end_ns = int(self._ack_ns[at + 1])
         last = int(self._ack_ns.searchsorted(end_ns + self._base_ns, side="right"))
@@ -195,7 +195,7 @@ class Answered:
         return int(self._sent_ns[row]) if row < len(self._sent_ns) else _NEVER_NS
 
     def _again_for(self, first: int, last: int, t_ns: int) -> int:
-        """When any of some bytes was sent again, the last time that an ACK can answer; 0 if it never was."""
+        """When any of some bytes was last retransmitted early enough for an ACK to answer; 0 if never."""
         again_ns = self._again["t_ns"]
         latest_ns = t_ns - round(_SOONEST * self._base_ns)
         begin, end = again_ns.searchsorted([self._first_of(first), latest_ns + 1]).tolist()

@@ -1,4 +1,4 @@
-"""For how long a link went on while the path of its data, or of the ACKs, stood still."""
+"""For how long a link continued while the path of its data, or of the ACKs, was stalled."""
 
 from __future__ import annotations
 

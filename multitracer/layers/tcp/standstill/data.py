@@ -1,4 +1,4 @@
-"""Silences of the data that were no pause of the sender: the path stood still before the capture."""
+"""Times without data that were no pause of the sender: the path was stalled before the capture."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ _OFF = -0.1, 0.5
 Data never comes early, but later and later while a queue fills.
 """
 _STAMPED = 0.8
-"""Part of a silence that what ends it must have waited, by the clock of its sender."""
+"""Part of a time without data that the segment ending it must have waited, by its sender's clock."""
 _LEAST_TICKS = 100
 _ROUNDS = 2
-"""A sender without timestamps that is silent for so many RTTs after the ACK of all its data waits for no
-ACK; nor does any that is silent for one more."""
+"""A sender idle for so many RTTs after the ACK of all data waits for no ACK (with timestamps: one more)."""
 _AT_ONCE = 3
 """So many segments come at once behind that, as they had been held up."""
 _PSH = 0x08
@@ -88,7 +87,7 @@ def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     """Silences of data without timestamps of which more was to be sent, and then came at once.
 
     More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
-    it; all before it was acknowledged. A timer would have sent again what had arrived; identifications
+    it; all before it was acknowledged. A timer would have retransmitted what had arrived; identifications
     in sequence show that nothing was lost. What comes at once may come out of order.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Times in which the path of a connection stood still, by all that one capture shows of them."""
+"""Times in which the path of a connection was stalled, by all that one capture shows of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def standstills(
     point: str | None,
     sack: bool,
 ) -> list[Standstill]:
-    """Times in which the path of a connection stood still; in order, none overlaps another.
+    """Times in which the path of a connection was stalled; in order, none overlaps another.
 
     Each lasts for 100 ms and more, for the base RTT, and for three times the usual distance of packets.
 

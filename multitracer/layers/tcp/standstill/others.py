@@ -1,4 +1,4 @@
-"""Whether other connections between the same hosts went on: a path that stands still stops all of them."""
+"""Whether other connections between the same hosts continued: a stalled path stops all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 0.9
 
 
 def others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
-    """Whether others with data between the same hosts went on: a path that stands still stops all.
+    """Whether others with data between the same hosts continued: a stalled path stops all.
 
     Parameters
     ----------

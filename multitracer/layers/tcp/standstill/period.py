@@ -28,7 +28,7 @@ class Standstill:
     record : int
         The packet of the capture that ended it.
     before : bool
-        Whether data had waited on its way to the capture; else data, or its ACK, behind it.
+        Whether data had waited before the capture; else data, or its ACK, after it.
     silence_ns : int
         How long nothing came but `passed`: so long it may have lasted at most.
     evidence : str

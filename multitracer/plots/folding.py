@@ -49,7 +49,7 @@ def find(figure: Figure, longer_than_s: float) -> Fold | None:
     times = np.concatenate([[low, high], *(x for panel in figure.panels for x in _busy(panel))])
     times = np.unique(times[(times >= low) & (times <= high)])
     lengths = np.diff(times)
-    # What is shorter than this share of the window cannot be told from a point of its axis.
+    # What is shorter than this share of the window looks like a point on its axis.
     step = float(np.spacing(max(abs(low), abs(high))))
     least = max(longer_than_s, LEAST * (high - low), DISTINCT * step)
     chosen = np.flatnonzero(lengths > least)

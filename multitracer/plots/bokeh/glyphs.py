@@ -79,7 +79,7 @@ def add_layer(
             renderers=[renderer],
             tooltips=_tooltips(layer, source_name, "t" if folded else "x"),
             visible=False,
-            # Clouds overlap: one card of a layer is read, a stack runs off the screen; a click tells more.
+            # Clouds overlap: one card of a layer is read, a stack runs off the screen; a click shows more.
             limit=1,
             attachment=CARDS.get(layer.kind, "left"),
         )

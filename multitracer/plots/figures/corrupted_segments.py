@@ -1,4 +1,4 @@
-"""Behind a link reset: segments that a failed header decompressor corrupted, at their true sequence numbers.
+"""After a link reset: segments that a failed header decompressor corrupted, at their true sequence numbers.
 
 References
 ----------
@@ -125,7 +125,7 @@ def _shifts(selection: Selection, found: Corruption) -> list[Pieces]:
 
 
 def _arithmetic(selection: Selection, found: Corruption) -> list[str]:
-    """The shift in words: what was under way, what was lost, and the proof by checksum."""
+    """The shift in words: what was in flight, what was lost, and the proof by checksum."""
     if found.true is None:
         return [
             f"{count(len(found.segments), 'segment was', 'segments were')} corrupted by header decompression;"

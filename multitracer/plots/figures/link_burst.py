@@ -1,8 +1,8 @@
-"""A burst of retransmissions on the link, and the hole that it tears into the data at the receiver.
+"""A burst of retransmissions on the link, and the gap that it causes in the data at the receiver.
 
 References
 ----------
-Paper 5.4, Figure 11: a burst of 1325 ms, a hole of 2260 ms, and no timer fired.
+Paper 5.4, Figure 11: a burst of 1325 ms, a gap of 2260 ms, and no timer fired.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     except UsageError as error:
         raise UsageError(f"{PLOT.name}: {error}") from error
     sequence = full.panel("sequence")
-    hole = _hole(base.by_name(sequence.series, "TcpRcv_data"), start, end)
-    pieces = _measured(sequence.series, (start, end), hole)
+    gap = _hole(base.by_name(sequence.series, "TcpRcv_data"), start, end)
+    pieces = _measured(sequence.series, (start, end), gap)
     panels = tuple(
         replace(panel, pieces=tuple(pieces)) if panel.name == "sequence" else panel
         for panel in full.panels
@@ -61,7 +61,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
         full,
         name=PLOT.name,
         panels=panels,
-        notes=(_words(selection, results, (start, end), hole), *full.notes),
+        notes=(_words(selection, results, (start, end), gap), *full.notes),
     )
 
 
@@ -82,7 +82,7 @@ def _hole(data: Series | None, start: float, end: float) -> tuple[float, float] 
     if data is None or len(data.x) < 2:
         return None
     gaps = np.stack([data.x[:-1], data.x[1:]], axis=1)
-    # What the burst held up arrives after it began, and no later than a link round trip after its end.
+    # What the burst delayed arrives after it began, and no later than a link RTT after its end.
     touched = gaps[(gaps[:, 1] > start) & (gaps[:, 0] < end + 1.0)]
     if not len(touched):
         return None
@@ -91,7 +91,7 @@ def _hole(data: Series | None, start: float, end: float) -> tuple[float, float] 
 
 
 def _measured(
-    series: tuple[Series, ...], burst: tuple[float, float], hole: tuple[float, float] | None
+    series: tuple[Series, ...], burst: tuple[float, float], gap: tuple[float, float] | None
 ) -> list[Pieces]:
     pieces = []
     again = base.by_name(series, "RlpSnd_rexmt")
@@ -101,21 +101,21 @@ def _measured(
         words = f"burst of {duration_words(burst[1] - burst[0])}"
         pieces.append(base.dimension("burst", (burst[0], level), (burst[1], level), words))
     data = base.by_name(series, "TcpRcv_data")
-    if data is not None and hole is not None:
-        level = float(data.y[int(np.searchsorted(data.x, hole[0]))]) - 900.0
-        words = f"gap of {duration_words(hole[1] - hole[0])}"
-        pieces.append(base.dimension("gap", (hole[0], level), (hole[1], level), words))
+    if data is not None and gap is not None:
+        level = float(data.y[int(np.searchsorted(data.x, gap[0]))]) - 900.0
+        words = f"gap of {duration_words(gap[1] - gap[0])}"
+        pieces.append(base.dimension("gap", (gap[0], level), (gap[1], level), words))
     return pieces
 
 
 def _words(
-    selection: Selection, results: Results, burst: tuple[float, float], hole: tuple[float, float] | None
+    selection: Selection, results: Results, burst: tuple[float, float], gap: tuple[float, float] | None
 ) -> str:
     words = f"link burst {1e3 * (burst[1] - burst[0]):,.0f} ms"
-    if hole is not None:
-        words += f", gap at the TCP receiver {1e3 * (hole[1] - hole[0]):,.0f} ms"
+    if gap is not None:
+        words += f", gap at the TCP receiver {1e3 * (gap[1] - gap[0]):,.0f} ms"
     rows = result_marks.timeout_rows(selection, results)
-    until = max(burst[1], hole[1] if hole is not None else burst[1])
+    until = max(burst[1], gap[1] if gap is not None else burst[1])
     t = selection.seconds(rows["t_ns"]) if rows is not None else np.empty(0)
     fired = int(np.count_nonzero((t >= burst[0]) & (t <= until + 1.0)))
     if "timeouts" not in results or results["timeouts"].inconclusive is not None:

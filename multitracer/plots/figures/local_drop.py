@@ -20,7 +20,7 @@ from multitracer.plots.plot import Plot, PlotOptions
 from multitracer.plots.series.result_marks import Results
 from multitracer.plots.series.selection import Selection, select
 
-OUTLOOK_S = 10.0  # shown behind a drop that was never repaired
+OUTLOOK_S = 10.0  # shown after a drop that was never repaired
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:

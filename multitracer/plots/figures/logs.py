@@ -1,4 +1,4 @@
-"""What logs alone tell of transfers over time: throughput, RTT, windows, retransmissions; values of links.
+"""What logs alone report of transfers over time: throughput, RTT, windows, retransmissions; values of links.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """The multi-layer time/sequence plot: TCP sender, link sender and TCP receiver on one time axis.
 
-Three panels: what held when (XOFF, reset gaps, idle phases) as lanes; the sequence numbers of all layers,
-their graphs moved apart; the sender's windows.
+Three panels: events (XOFF, reset gaps, idle phases) as lanes; the sequence numbers of all layers, their
+graphs moved apart; the sender's windows.
 
 References
 ----------

@@ -1,8 +1,9 @@
-"""Queueing: how much of each round trip is waiting, and how many bytes that is on the link.
+"""Queueing: how much of each RTT is queueing delay, and how many bytes that is on the link.
 
 References
 ----------
-Paper 5.2: pipe capacity, pipe queue; the queue is RTT - smallest RTT, in bytes times the link's rate.
+Paper 5.2: BDP ("pipe capacity"), queue ("pipe queue"); the queue is RTT - min RTT, in bytes times the link's
+rate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gaps behind link resets, as the TCP receiver sees them.
+"""Gaps after link resets, as the TCP receiver sees them.
 
 References
 ----------
@@ -25,7 +25,7 @@ COUNTS = (("segments_lost", "lost"), ("segments_discarded", "discarded"), ("acks
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """The ACKs that leave the receiver, link resets, and the gap behind each."""
+    """The ACKs that leave the receiver, link resets, and the gap after each."""
     selection = select(measurement, options)
     answer = base.answered(PLOT.name, results, "link_resets")
     entries = [entry for entry in answer.summary.get("resets") or () if number(entry.get("t")) is not None]

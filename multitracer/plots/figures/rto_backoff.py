@@ -1,7 +1,7 @@
 """Exponential backoff: a segment is lost again and again, or its ACK is, and the timer doubles each time.
 
-It doubles also from one segment to the next, as long as no round trip could be measured in between: the ACK
-of what was sent twice tells none (Karn's algorithm).
+It doubles also from one segment to the next, as long as no RTT could be measured in between: the ACK of a
+retransmitted segment gives none (Karn's algorithm).
 
 References
 ----------

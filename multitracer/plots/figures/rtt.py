@@ -24,7 +24,7 @@ from multitracer.plots.series.selection import Selection, select
 
 
 def samples(selection: Selection) -> tuple[Table, Floats]:
-    """ACKs that measure a round trip (Karn's rule), and the round trips in seconds."""
+    """ACKs that measure an RTT (Karn's rule), and the RTTs in seconds."""
     source = selection.snd if selection.snd is not None else selection.rcv
     acks = selection.segments(source, data=False)
     acks = acks.where(acks["rtt_ns"] >= 0)

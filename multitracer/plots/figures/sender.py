@@ -143,7 +143,7 @@ def _measured(selection: Selection, data: Table, acks: Table, window: tuple[floa
     covered = np.searchsorted(reached, ends)
     t, back = selection.seconds(clean["t_ns"]), selection.seconds(np.append(acks["t_ns"], 0))[covered]
     fits = np.flatnonzero((covered < len(acks)) & (t >= window[0]) & (back <= window[1]) & (back > t))
-    # The ACK that a segment itself called forth, not one that waited for a hole before it to be filled.
+    # The ACK that a segment itself triggered, not one that waited for a gap before it to be filled.
     fits = fits[(reached[covered[fits]] == ends[fits]) & ~np.isin(clean["seq"][fits], data["seq"][again])]
     if not len(fits):
         return []

@@ -41,7 +41,7 @@ def corruption_between(selection: Selection, start: float, end: float) -> Corrup
     """What the gap swallowed.
 
     The link keeps the order, so of the segments in flight those lost come first and the corrupted ones are
-    the last that were sent: that tells which segment each of these was.
+    the last that were sent: that shows which segment each of these was.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ VERDICT_LOOKS: dict[str, tuple[Role, str]] = {
 
 
 class Reset(NamedTuple):
-    """A link reset: when it began and was over, by whom, why, and the gap behind it (None if unknown)."""
+    """A link reset: when it began and was over, by whom, why, and the gap after it (None if unknown)."""
 
     t: float
     words: str

@@ -82,7 +82,7 @@ def _series(
 def retransmission_marks(
     selection: Selection, shift: int, group: str, *, without: Array | None = None
 ) -> Iterator[Marks]:
-    """Every segment that was sent again, at the sender, by cause.
+    """Every retransmitted segment, at the sender, by cause.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def rate_words(bytes_per_second: float) -> str:
 
 
 def is_straight(line: FittedLine, x: Floats, y: Floats) -> bool:
-    """Whether a line tells the rate of what it was fitted to: elsewhere the rate changed, and no line fits.
+    """Whether a line shows the rate of what it was fitted to: elsewhere the rate changed, and no line fits.
 
     Parameters
     ----------

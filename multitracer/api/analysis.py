@@ -1,4 +1,4 @@
-"""All answers about a measurement together, as users meet them: with the page that tells them."""
+"""All answers about a measurement together, with the report page that shows them."""
 
 from __future__ import annotations
 

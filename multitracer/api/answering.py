@@ -172,7 +172,7 @@ def missing(
 
 
 def _logged(measurement: Timeline) -> bool:
-    """Whether a log tells of a transfer that no capture holds."""
+    """Whether a log reports a transfer that no capture holds."""
     if not measurement.rows("tcp_states", "series"):
         return False
     from multitracer.layers.logged import uncaptured

@@ -28,7 +28,8 @@ class Inventory:
     Attributes
     ----------
     traces : list of Trace
-        Those that could be read, in the order given; `Source.point` is filled in where they belong together.
+        Those that could be read, in the order given; `Source.point` is filled in if they are of one
+        measurement.
     errors : dict of str to str
         Path to reason, for those that could not.
     skipped : dict of str to str

@@ -64,7 +64,7 @@ def _link(measurement: Timeline, link: LinkPath) -> Values:
     """Settings of the link, as its log states or shows them."""
     slot_ms = link.slot_ns / 1e6
     found: Values = {"slot_ms": slot_ms, "payload_bytes": link.payload_bytes}
-    shortest_ms = 5 * slot_ms  # what the lab asks of T1, beside a round trip
+    shortest_ms = 5 * slot_ms  # what the lab requires of T1, in addition to an RTT
     sent, received = (airtime.lines(measurement, link.sender, action) for action in ("snd", "rcv"))
     delay_ns = airtime.usual_delay_ns(*sent, *received)
     if delay_ns is not None:

@@ -65,9 +65,9 @@ def errors(measurement: Timeline, entity: int) -> list[int]:
     Slots count from the first frame that any entity sent, as those of the lab's link do. A slot is destroyed
     if a frame was sent in it and the log shows no reception at the peer that fits: the same frame, about one
     link delay later. Slots in which the log shows nothing sent say nothing and count as good. So do those
-    whose frames were still under way when the log ended, and those whose frames came to a peer that had given
-    up and heeded nothing but the answer to its SABM: whether the air took them no log tells, and a replay in
-    which the peer does the same does not depend on it.
+    whose frames were still in transit when the log ended, and those whose frames reached a peer that had
+    given up and ignored everything but the answer to its SABM: no log shows whether the air destroyed them,
+    and a replay in which the peer does the same does not depend on it.
 
     Raises
     ------

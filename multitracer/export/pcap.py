@@ -47,7 +47,7 @@ def write(
     window_ns : tuple of int
         Times on the reference timeline.
     verdict : str, optional
-        One of `VERDICTS`: segments of timeouts so judged, all that were sent again, or all with a wrong
+        One of `VERDICTS`: segments of timeouts with this verdict, all retransmissions, or all with a wrong
         checksum.
     mapping : Mapping, optional
         Write headers only, with addresses so mapped.

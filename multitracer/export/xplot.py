@@ -17,7 +17,7 @@ from multitracer.export.files import file_name, line, writing
 from multitracer.plots.fold import Floats
 from multitracer.plots.panel import Figure, Marks, Panel, Pieces, Role, Series, Spans
 
-# tcptrace: data white, ACKs green, window yellow, sent again red, SACK purple.
+# tcptrace: data white, ACKs green, window yellow, retransmissions red, SACK purple.
 COLORS: dict[Role, str] = {
     "snd_data": "white",
     "snd_ack": "green",

@@ -83,9 +83,8 @@ class Analyzer:
         In words, for `--help` and the docs.
     needs : tuple of str
         Names of tables that must have rows ("segments", "link_frames", ...), of points ("snd", "rcv"),
-        "logged" (a transfer that only a log tells of), "conditions" (numbers of a link over
-        time), and of other analyzers whose results it uses
-        ("result:link_resets"). The pipeline orders by them and answers
+        "logged" (a transfer that only a log reports), "conditions" (numbers of a link over time), and of
+        other analyzers whose results it uses ("result:link_resets"). The pipeline orders by them and answers
         "inconclusive: needs ..." for what is missing; of tables, or analyzers, joined by "|", one is enough.
         Results that are used only if present: `uses`.
     run : callable

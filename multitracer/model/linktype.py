@@ -37,7 +37,7 @@ class LinkType:
         Frames of a busy sender leave at equal distances: an empty slot is idle time. Otherwise the time
         between two frames is idle only beyond what the medium takes.
     acknowledgement : {"cumulative", "frame", "block", "status", "none"}
-        How the receiver tells the sender what arrived.
+        How the receiver reports to the sender what arrived.
     observer : {"entities", "sender", "receiver", "monitor"}
         Who wrote the log. What a monitor did not see may yet have been sent: it is "not seen", never "lost".
     shared : bool
@@ -47,7 +47,7 @@ class LinkType:
     prefix : str
         Of the names of its series in `Measurement.events` and in figures: ``RlpSnd_data``, ``WifiSnd_data``.
     lacks : frozenset of str
-        What the log cannot tell, of "arrivals" (which frames got through), "attempts", "airtime",
+        What the log does not show, of "arrivals" (which frames got through), "attempts", "airtime",
         "flow_control", "flushes" (bytes lost in a reset), "idle", "offsets" (place in the byte stream),
         "queue" (drops before the link), "resets".
     """
@@ -133,7 +133,7 @@ def rlc(radio: str, both_ends: bool, mode: str = "am") -> LinkType:
 
 
 def seen_by(kind: LinkType, sender: bool) -> LinkType:
-    """The same kind where one end alone tells of a direction: its sender, or its receiver.
+    """The same kind where one end alone logs a direction: its sender, or its receiver.
 
     What arrived is all that a receiver knows: a frame that was lost on the air is not in its log, nor how
     often it was sent.

@@ -31,7 +31,7 @@ class Table:
         Every column of the schema; converted to its dtype without a copy where it already has it. One that
         is `Sparse` becomes an array when it is first used.
     rows : int, optional
-        Their length, where there may be no array to tell it.
+        Their length, where there may be no array to show it.
 
     Raises
     ------

@@ -24,7 +24,7 @@ def rates(in_ns: Array, out_ns: Array, size: Array, smallest_ns: int, still_ns: 
     smallest_ns : int
         The smallest delay of all.
     still_ns : int
-        A path that delivers nothing for longer may stand still: that is no time of the link.
+        A path that delivers nothing for longer may be stalled: that is no time of the link.
 
     Returns
     -------

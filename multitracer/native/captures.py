@@ -77,7 +77,7 @@ def read_capture(
     report : callable, optional
         Called with the bytes read so far, some twenty times a second.
     skip : sequence of int
-        Records that are left out: packets that a radio link sent again.
+        Records that are left out: packets that a radio link retransmitted.
     most : int, optional
         Connections that it may hold: reading ends early where there are more.
 

@@ -1,4 +1,4 @@
-"""Round trips by timestamps: from the first segment with a stamp to the ACK that echoes it."""
+"""RTTs by timestamps: from the first segment with a stamp to the ACK that echoes it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Echoes(NamedTuple):
 
 
 def echoes(segments: Table, data: Bounds, acks: Bounds) -> Echoes:
-    """Round trips of connections by the timestamps option.
+    """RTTs of connections by the timestamps option.
 
     Parameters
     ----------

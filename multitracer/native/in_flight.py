@@ -22,7 +22,7 @@ class Sent(NamedTuple):
     t_ns, record, seq, length, duplicate : array of int
         As in ``segments``.
     timed_out : array of bool
-        Whether the timer expired: all that was sent before counts as lost.
+        Whether the timer expired: all that was in flight counts as lost.
     highest : array of int64
         The highest byte that its sender sent so far, plus one.
     """

@@ -43,8 +43,8 @@ class Phases(NamedTuple):
     limit : array of int8
         Index into `multitracer.model.schema.results.LIMITS`.
     outstanding, room : array of int64
-        Bytes sent and not acknowledged, and those that fit into the offered window besides (-1 while that is
-        unknown), as the first pause ends.
+        Bytes in flight, and those that the advertised window still allows (-1 while that is unknown), as the
+        first pause ends.
     record : array of int64
         The segment that ends the first pause; 0 without.
     """

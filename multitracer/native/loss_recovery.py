@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def recoveries(again: Columns, acks: Columns) -> Columns:
-    """From the first retransmission until the ACK of all that was sent before it, one after the other.
+    """From the first retransmission until the ACK of all that was transmitted before it, one after the other.
 
     Parameters
     ----------

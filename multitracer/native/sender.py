@@ -1,4 +1,4 @@
-"""Columns of all segments that tell what senders knew."""
+"""Columns of all segments that show what senders knew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which costs are worth telling, and which of their bounds: one rule for the terminal and the page."""
+"""Which costs are reported, and which of their bounds: one rule for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multitracer.model.quantities import duration
 from multitracer.output.used import is_logged
 
 SAID_S = 0.05
-"""Costs below are not told."""
+"""Costs below are not reported."""
 
 UNKNOWN = "unknown"
 """What is said of a cost whose bounds say nothing."""
@@ -27,7 +27,7 @@ _OF_LINK = ("bottleneck", "queue", "local_drop")
 
 
 def is_said(sentence: Mapping[str, Any]) -> bool:
-    """Whether a sentence of ``diagnosis`` has a cost worth telling: what is reckoned, or else its bound.
+    """Whether a sentence of ``diagnosis`` has a cost worth reporting: the estimate, or else its bound.
 
     Where nothing is reckoned though the cause may have taken most of the time, silence would read as none.
     """
@@ -97,7 +97,7 @@ _WHOLE = "utilization"
 
 
 def _link_hides(contract: Mapping[str, Any]) -> bool:
-    """Whether captures hardly show a full link, whose rate would tell how long the transfer has to take."""
+    """Whether captures hardly show a full link, whose rate would give the transfer's least duration."""
     if is_logged(contract.get("utilization") or {}):
         return False
     loss = contract["loss"]
@@ -185,7 +185,7 @@ def _was_cut_short(connections: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def bounds_are_wide(low_s: float, cost_s: float, high_s: float) -> bool:
-    """Whether the bounds of a cost are so far from it that they are told with it.
+    """Whether the bounds of a cost are so far from it that they are shown with it.
 
     Parameters
     ----------

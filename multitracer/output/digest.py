@@ -28,10 +28,9 @@ def digest(connections: Sequence[Object], most: int) -> dict[str, Any]:
         ``connections``; sums ``bytes``, ``retransmissions``, ``timeouts``, ``closed`` (``fin``, ``reset``,
         ``open``, ``unanswered``, ``refused``), ``without_handshake`` of what was open; ``limits``: by the
         limit that held the sender for longest, the ``connections`` with data and their ``bytes``;
-        ``repeating``, those that sent anything again or waited for a timer; ``possible``, segments in order
-        that may be retransmissions; places of the ``worst`` of them
-        (most timeouts, then most segments sent again),
-        and of the ``largest`` (most bytes).
+        ``repeating``, those that retransmitted anything or waited for a timer; ``possible``, segments in
+        order that may be retransmissions; places of the ``worst`` of them (most timeouts, then most
+        retransmitted segments), and of the ``largest`` (most bytes).
     """
     if isinstance(connections, Derived) and connections.digest is not None:
         return connections.digest(most)

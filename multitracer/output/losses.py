@@ -127,7 +127,7 @@ def some_missing(entry: Mapping[str, Any]) -> bool:
 
 
 def proven_upstream(entry: Mapping[str, Any]) -> int | None:
-    """Data segments lost before the capture, without those of which skipped identifications alone would tell.
+    """Data segments lost before the capture, without those that only skipped identifications would show.
 
     At the sender, a queue that refuses segments skips them, and it is full then, as the link behind it is.
     Where no link was seen full and nothing came that filled a gap, the host gave these numbers to packets of
@@ -141,7 +141,7 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
     Returns
     -------
     int or None
-        None where the capture does not tell.
+        None where the capture does not show it.
     """
     upstream: int | None = (entry.get("losses") or {}).get("upstream")
     if not upstream or observed_point(entry) != "snd" or entry["retransmissions"].get("inferred", 0):

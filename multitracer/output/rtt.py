@@ -11,7 +11,7 @@ from multitracer.model.quantities import duration
 
 @frozen
 class PathRtt:
-    """Round trip of the whole path, in milliseconds.
+    """RTT of the whole path, in milliseconds.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def idle_before_s(
     -------
     float or None
         Seconds. None away from the sender where segments came closer than any timer expires, or the path
-        before the capture stood still in that time: it let through what had waited, this or the one before.
+        before the capture was stalled in that time: it let through what had waited, this or the one before.
     """
     silence_s: float = event["silence_s"]
     if at_sender:
@@ -122,7 +122,7 @@ of all data may be any between what 3/8 and 5/8 of the measured ones do not exce
 def outside_recovery(entry: Mapping[str, Any]) -> str:
     """``outside of loss recovery``, to be said of a median, where much of an entry's data measured none.
 
-    Without SACK, the ACKs of retransmitted data do not tell which copy they answer (Karn's rule).
+    Without SACK, the ACKs of retransmitted data do not show which copy they acknowledge (Karn's rule).
     """
     share = (entry.get("rtt") or {}).get("timed_share")
     return "" if share is None or share >= SELDOM else "outside of loss recovery"

@@ -153,7 +153,7 @@ class _Raw:
 
 
 def _base(metadata: Mapping[str, Any], raw: _Raw) -> int | None:
-    """Time zero: T0, else TIME. Without a zone it is the host's, which raw values tell: they are UTC."""
+    """Time zero: T0, else TIME. Without a zone it is the host's, which raw values show: they are UTC."""
     text = metadata.get("T0") or metadata.get("TIME")
     stated = jsonlog.time_ns(_zoned(text))
     first = raw.first_ns()
@@ -180,7 +180,7 @@ def _named(title: str, about: Mapping[str, Any]) -> tuple[str, float, str]:
 
 
 def _zoned(value: Any) -> Any:
-    """Taken for UTC if it does not tell a zone."""
+    """Taken for UTC if it does not name a zone."""
     if isinstance(value, str) and value and not re.search(r"(?:Z|[+-]\d\d:?\d\d)$", value):
         return f"{value}Z"
     return value

@@ -56,7 +56,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     Times begin with the test, at 0, unless lines begin with seconds of the Unix epoch
-    (``--timestamps='%s '``) or ``-V`` tells when the test began.
+    (``--timestamps='%s '``) or ``-V`` shows when the test began.
 
     Reference: iperf3(1), iperf(1).
     """
@@ -76,7 +76,7 @@ def parse(path: str) -> Trace:
         if begun and base_s is None:
             base_s = _seconds(begun[1])
         if _BEGINS.search(line):
-            # iperf3 tells of a second test only when the first has intervals.
+            # iperf3 reports a second test only when the first has intervals.
             tests += 1 if ends or not tests else 0
         stamp = _EPOCH.match(line)
         reverse = reverse or bool(_REVERSE.search(line))

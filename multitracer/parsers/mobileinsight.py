@@ -123,7 +123,7 @@ def _of_radio(path: str, radio: testlog.Values) -> Trace:
 
 
 def _bearers(pdus: Mapping[str, Array]) -> Bearers:
-    """Rows by subscription and bearer; what messages of RRC tell is in each."""
+    """Rows by subscription and bearer; what RRC messages report is in each."""
     found: Bearers = {}
     keys = np.stack([pdus["ue"], pdus["bearer"]])
     for ue, index in np.unique(keys, axis=1).T.tolist():

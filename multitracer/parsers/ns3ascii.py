@@ -16,7 +16,7 @@ from multitracer.model.table import Array, Table
 from multitracer.model.trace import Source, Trace
 from multitracer.parsers._helpers.tcptables import TRACKED, tcp_tables
 
-# Wi-Fi devices tell the mode before the place of what they receive, and behind it of what they send.
+# Wi-Fi devices write the mode before the place for received frames, and after it for sent ones.
 _LINE = re.compile(
     rb"^[-+rdt] \+?\d[\d.]*(?:e[-+]?\d+)?(?:[mun]?s)? "
     rb"(?:\w+ +)?(?:/NodeList/\d+/\S+ )?(?:\w+ )?ns3::[A-Z]\w+ \(",

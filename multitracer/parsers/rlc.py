@@ -39,7 +39,7 @@ def parse(path: str) -> Trace:
 
     Notes
     -----
-    A PDU that was captured is a "snd" row of its sender. Where the file tells that both ends captured it
+    A PDU that was captured is a "snd" row of its sender. Where the file shows that both ends captured it
     (interfaces "ue" and "bs"), what an end received is a "rcv" row.
 
     Reference: 3GPP TS 36.322, TS 38.322 (RLC); TS 36.321, TS 38.321 (MAC).

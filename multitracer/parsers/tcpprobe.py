@@ -45,7 +45,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     Times count from the opening of the file, so the clock is "unknown". The unit of srtt is not in the file:
-    it is found by the delay with which `snd_una` reaches what `snd_nxt` was, which is a round trip.
+    it is found by the delay with which `snd_una` reaches what `snd_nxt` was, which is one RTT.
 
     Reference: Linux ``net/ipv4/tcp_probe.c`` up to 4.15.
     """

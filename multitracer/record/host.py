@@ -76,7 +76,7 @@ def interface_index(interface: str) -> int:
 
 
 def offloads(interface: str) -> dict[str, bool]:
-    """Which offloads are on (tso, gso, gro, lro); one that the driver does not tell is left out."""
+    """Which offloads are on (tso, gso, gro, lro); one that the driver does not report is left out."""
     found: dict[str, bool] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name, command in {**_SWITCHES, "lro": _ETHTOOL_GFLAGS}.items():
@@ -97,7 +97,7 @@ def _ethtool(sock: socket.socket, interface: str, command: int) -> int | None:
 
 
 def qdiscs(interface: str) -> list[dict[str, Any]]:
-    """Queueing disciplines of an interface as ``tc -s -j`` tells them; empty without tc."""
+    """Queueing disciplines of an interface as ``tc -s -j`` reports them; empty without tc."""
     return json_of(["tc", "-s", "-j", "qdisc", "show", "dev", interface])
 
 
@@ -112,7 +112,7 @@ def json_of(argv: list[str]) -> list[dict[str, Any]]:
 
 
 def addresses(interface: str) -> list[str]:
-    """Addresses of an interface, as ``ip -j addr`` tells them."""
+    """Addresses of an interface, as ``ip -j addr`` reports them."""
     return [
         str(info["local"])
         for one in json_of(["ip", "-j", "addr", "show", "dev", interface])

@@ -22,7 +22,7 @@ from multitracer.record.system import Process, spawn, stop
 
 MMCLI = "mmcli"
 _PATIENCE_S = 5.0
-_PERIOD_S = 1.0  # modems tell new signals once a second at most
+_PERIOD_S = 1.0  # modems report new signals once a second at most
 _KEPT = ("state", "access-technologies", "signal-quality")
 _NAMES = re.compile(r"(?:wwan|ppp|rmnet|wwp|mhi_)\w*")
 
@@ -141,7 +141,7 @@ class Asking:
 
 
 def radio_only(data: dict[str, Any]) -> dict[str, Any]:
-    """Of a document of mmcli, what tells of the radio; empty if that is nothing."""
+    """The radio values of a document of mmcli; empty if there are none."""
     kept = {}
     signal, generic = _inner(data, "modem", "signal"), _inner(data, "modem", "generic")
     if signal:

@@ -17,7 +17,7 @@ from multitracer.record.sampling import SOFTNET
 from multitracer.record.system import words_of
 
 LAYERS = ("application", "tcp", "qdisc", "device", "drops")
-"""Layers that tracepoints tell of."""
+"""Layers that tracepoints cover."""
 NO_LINK = "none"
 """Source of the link of an interface that has none of its own to ask: nothing is lost."""
 
@@ -147,7 +147,7 @@ def _samples(interface: str) -> list[Source]:
 
 
 def _link(interface: str, modem: Modem | None) -> Source:
-    """What the link tells of itself: a Wi-Fi station, or a cellular modem."""
+    """Counters of the link: a Wi-Fi station, or a cellular modem."""
     if is_wireless(interface):
         remedy = "" if installed("iw") else "install iw"
         return Source("link", "iw", installed("iw"), f"iw dev {interface} station dump", remedy)

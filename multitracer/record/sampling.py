@@ -41,7 +41,7 @@ class Sampler(threading.Thread):
     samples : int
         How many were taken.
     longest_s : float
-        How long one took at most: what it tells may be so much newer than its time stamp.
+        How long one took at most: its values may be so much newer than its time stamp.
     failed : str
         Why no more are taken; "" while they are.
     """

@@ -98,7 +98,7 @@ class Tracefs:
 
 
 def reach(may_mount: bool) -> Tracefs:
-    """The trace file system; mounted where it belongs if nobody did and `may_mount` says so."""
+    """The trace file system; mounted at its usual place if it is not and `may_mount` allows it."""
     for place in _PLACES:
         try:
             os.listdir(f"{place}/instances")

@@ -131,7 +131,7 @@ def longest(stretches: list[Stretch]) -> tuple[Stretch, ...]:
 
 
 def gap_of(reset: Object) -> Stretch | None:
-    """Begin and end of the gap behind a reset, if they are known."""
+    """Begin and end of the gap after a reset, if they are known."""
     start, end = reset.get("gap_start"), reset.get("gap_end")
     if start is None or end is None or end <= start:
         return None

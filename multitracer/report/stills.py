@@ -1,4 +1,4 @@
-"""Pictures of the gaps behind link resets, for reading and for paper.
+"""Pictures of the gaps after link resets, for reading and for paper.
 
 A picture holds the panels only. Its legend is made of words of the page, which stand beside it on a wide
 screen and below it on a phone, so that one drawing serves both.

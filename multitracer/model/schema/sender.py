@@ -1,4 +1,4 @@
-"""Tables of analyzers that look closely at one sender: its round trips, and what it had in the network."""
+"""Tables of analyzers that look closely at one sender: its RTTs, and what it had in the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables behind the metrics of parameter studies: round trips, losses and what repaired them, energy."""
+"""Tables behind the metrics of parameter studies: RTTs, losses and what repaired them, energy."""
 
 from __future__ import annotations
 

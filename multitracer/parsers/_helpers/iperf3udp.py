@@ -12,7 +12,7 @@ _S = 10**9
 
 
 def trace(path: str, details: Mapping[str, Any]) -> Trace | None:
-    """What a UDP test tells; None if it is none, or no interval can be read.
+    """What a UDP test reports; None if it is none, or no interval can be read.
 
     `record` is the number of the interval, from 1. Times are those of the intervals' ends.
     """

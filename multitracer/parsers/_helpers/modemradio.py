@@ -31,7 +31,7 @@ def series(path: str, tally: jsonlog.Tally) -> testlog.Values:
     """Serving cell and its measurements of a modem's binary log; `record` is the number of the frame, from 1.
 
     ``pci`` and ``earfcn`` where they change (a handover, another cell chosen), ``rsrp_dbm`` and ``rsrq_db``.
-    Of a second SIM card, `label` tells which. A file beyond the limit of documents gives none.
+    Of a second SIM card, `label` names it. A file beyond the limit of documents gives none.
 
     Reference: MobileInsight, messages LTE_RRC_Serv_Cell_Info (0xB0C2) and LTE_PHY_Serv_Cell_Measurement
     (0xB193); 3GPP TS 36.214 5.1.1, 5.1.3.

@@ -44,8 +44,8 @@ def tcp_tables(found: Mapping[str, Any]) -> dict[str, Table]:
 def _without_unfilled(segments: Table) -> Table:
     """Wrong checksums of a sender that never has a right one verify nothing.
 
-    They were left to the network card, or to a translator of addresses; what is damaged on the way comes
-    among others that are right.
+    They were left to the network card, or to a translator of addresses; segments damaged in transit are among
+    others that are right.
     """
     checksum = segments["checksum"]
     bad = checksum == segments.code("checksum", "bad")

@@ -49,7 +49,7 @@ class Clock:
         ``s``, ``ms``, ``us``, ``ns``, ``iso``, or as for `datetime.strptime`; a fraction of a second may be
         longer there than ``%f`` allows.
     zone : str
-        IANA name, or an offset (``+02:00``); of times that do not tell theirs.
+        IANA name, or an offset (``+02:00``); of times that do not name theirs.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class Clock:
         return value if abs(value) <= _MOST_NS else None
 
     def _without_zone(self, text: str) -> tuple[str, tzinfo]:
-        """A time and its zone: an abbreviation behind it does not tell which is meant, but for UTC."""
+        """A time and its zone: an abbreviation after it does not show which is meant, except UTC."""
         head, _, last = text.rpartition(" ")
         if last in ("UTC", "GMT"):
             return head, UTC

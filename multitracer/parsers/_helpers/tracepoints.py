@@ -11,7 +11,7 @@ from multitracer.model.table import Table
 from multitracer.model.trace import ClockKind, Flow, Source, Trace
 from multitracer.native.call import Scan
 
-# No machine is up for 31 years: a later time counts from an epoch; which one (TAI is 37 s off) is not said.
+# No machine is up for 31 years: a later time counts from an epoch; which one (TAI is 37 s off) is unknown.
 _EPOCH_NS = 10**18
 
 

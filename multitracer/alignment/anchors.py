@@ -97,7 +97,7 @@ def _payload_bytes(trace: Trace, frames: Table) -> int:
 
 
 def stated_payload(trace: Trace) -> int | None:
-    """User bytes of a full frame, if the log's header says so."""
+    """User bytes of a full frame, if the log's header states them."""
     stated = _setting(trace.source.details, "payload_bytes")
     return int(stated) if stated is not None and stated >= 1 else None
 

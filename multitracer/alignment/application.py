@@ -20,7 +20,7 @@ def join(log: Log, captures: Captures) -> Relation | None:
     """Join a log of bytes written or read to the capture on the application's own host.
 
     When n bytes have been written, byte n has not been sent later, and the byte behind the block in work has
-    not been sent yet. When n bytes have been read, byte n had arrived. A test that says when it began sent
+    not been sent yet. When n bytes have been read, byte n had arrived. A test that records when it began sent
     its first byte then. All bounds must agree; their middle is the answer.
 
     Parameters

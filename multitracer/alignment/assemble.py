@@ -18,7 +18,7 @@ from multitracer.model.timeline import Timeline
 from multitracer.model.trace import Trace
 
 _MANY_ANCHORS = 20
-_LOSSY_SHARE = 0.02  # gaps in what a monitor saw, by its rows: beyond, order says nothing of clocks
+_LOSSY_SHARE = 0.02  # gaps in what a monitor saw, by its rows: beyond, order shows nothing of clocks
 
 
 def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) -> Timeline:
@@ -26,7 +26,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
 
     The reference is the sender-side capture's clock (else the only capture's, else the best source's).
     Captures are joined by the packets that both have, kernel logs by the ACK rule, counters by their
-    values, link logs by causality. What cannot be joined stays on its own clock, and an issue says so.
+    values, link logs by causality. What cannot be joined stays on its own clock, and an issue reports it.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     Notes
     -----
     Path asymmetry bounds the error of a capture's offset by half of the smallest round-trip time; the clock's
-    `uncertainty_ns` says so, or less where other sources narrow it.
+    `uncertainty_ns` is that bound, or less where other sources narrow it.
 
     Reference: Jabbarifar et al., "LIANA: Live Incremental Time Synchronization" (convex hulls).
     """

@@ -73,7 +73,7 @@ def merge(traces: Sequence[Trace], captures: Sequence[int]) -> list[Merged]:
     RFC 9293 section 3.4.1 (ISN), RFC 3022 (NAT).
     """
     by_endpoints: dict[tuple[Endpoint, Endpoint], list[tuple[int, int, dict[str, Any]]]] = {}
-    # A capture that stands alone has nothing that its sequence numbers could be compared with.
+    # A single capture has nothing that its sequence numbers could be compared with.
     ranges = {
         source: _ranges(traces[source])
         if len(traces) > 1

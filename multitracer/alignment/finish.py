@@ -89,7 +89,7 @@ def _as_stamped(state: AlignmentState, intervals: dict[int, graph.Interval]) -> 
     """Corrections that leave clocks as they were stamped, if a link log has nothing against it.
 
     That all realtime clocks agree within bounds far narrower than the path's delay is no accident: they
-    are one clock, or are kept together. Without a link log the bounds are as wide as the delay, and say
+    are one clock, or are kept together. Without a link log the bounds are as wide as the delay, and show
     nothing.
     """
     logs = [i for i in state.layer("link") if state.settled(i) and state.traces[i].source.clock == "realtime"]
@@ -120,7 +120,7 @@ def _open_sided(state: AlignmentState, intervals: dict[int, graph.Interval]) -> 
     """Corrections that leave link logs as they were stamped where order bounds their clock on one side only.
 
     A log of one direction shows what was sent or what came, not both. The line that touches its bound is no
-    better an answer than the clock's own, if that says real time and the bound allows it.
+    better an answer than the clock's own, if that is real time and the bound allows it.
     """
     if state.traces[state.reference].source.clock != "realtime":
         return {}
@@ -202,7 +202,7 @@ def _clock(
 
 
 def _unjoined(state: AlignmentState, source: int) -> tuple[Clock, Nominal]:
-    """A source without evidence: as stamped if it says real time and the times overlap, else on its own."""
+    """A source without evidence: as stamped if it is in real time and the times overlap, else on its own."""
     trace, other = state.traces[source].source, state.traces[state.reference].source
     nominal = state.identity(source)
     if source in state.left_out:

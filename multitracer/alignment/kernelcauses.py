@@ -1,4 +1,4 @@
-"""Causes of retransmissions by the kernel's log: where it says in which state TCP sent, that decides."""
+"""Causes of retransmissions by the kernel's log: where it records in which state TCP sent, that decides."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def join(
         Where the log was put by causality alone; frames that cannot be read are sought near it, else near
         their time as stamped.
     lossy_monitor : bool
-        The monitor missed so much that order says nothing of clocks: only what could be read counts.
+        The monitor missed so much that order shows nothing of clocks: only what could be read counts.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def join(
         if found is None:
             return []
         if not _is_monitored(state, log):
-            # The receiver itself says when a frame had come, and hands its packet on then.
+            # The receiver itself records when a frame arrived, and hands its packet on then.
             found = found._replace(once=direction.received_ns[found.frame] >= 0)
         directions[side] = direction, found
     if set(directions) != {0, 1}:
@@ -119,7 +119,7 @@ def _direction_of(frames: Table, entity: int) -> _Direction:
 
 
 def _once(direction: _Direction) -> Array:
-    """For each frame, whether it was sent once only, as far as the monitor saw and the retry bit says."""
+    """For each frame, whether it was sent once only, by the monitor's frames and the retry bit."""
     _, inverse, count = np.unique(direction.sent["offset"], return_inverse=True, return_counts=True)
     again = np.bincount(inverse, weights=direction.sent["attempt"] > 0) > 0
     order = np.argsort(np.argsort(direction.first["offset"], kind="stable"), kind="stable")
@@ -191,7 +191,7 @@ def _counted(
 def _relation(
     state: AlignmentState, log: int, capture: int, side: int, directions: dict[int, tuple[_Direction, _Found]]
 ) -> Relation | None:
-    """What one capture and the log say of each other: packets into the link, and out of it."""
+    """What one capture and the log have in common: packets into the link, and out of it."""
     own = state.own[capture]
     direction, found = directions[side]
     into = found.near >= 0

@@ -36,7 +36,7 @@ def join(
     Returns
     -------
     Relation or None
-        None if fewer than three frames each way can be told apart in both.
+        None if fewer than three frames each way can be distinguished in both.
     """
     frames_a, frames_b = first.tables["link_frames"], second.tables["link_frames"]
     there = _once(frames_a, _SENT), _once(frames_b, _RECEIVED)

@@ -382,7 +382,7 @@ def _locate(
 ) -> tuple[Located, Vote] | None:
     """The shift with most votes in a part of the log, and the pairs that it makes."""
     ballots, _ = _ballots(found, packets, start, end, origin, skew, near)
-    # What fewer vote for is no answer; half of the share leaves room for what a sample of the events says.
+    # What fewer vote for is no answer; half of the share leaves room for what a sample of the events shows.
     ballot = vote(ballots, near, _ENOUGH / 2 if near is None else 0.0, stretches)
     if ballot is None:
         return None

@@ -81,7 +81,7 @@ def _same_frames(state: AlignmentState, a: int, b: int) -> tuple[Pairs, Array] |
 
 
 def _limit(keys: Array, t_ns: Array, frames: Table) -> int:
-    """How far apart the clocks may be: numbers wrap, and what is a wrap away looks alike."""
+    """How far apart the clocks may be: numbers wrap, and numbers a wrap apart look the same."""
     rows = np.flatnonzero((keys >= 0) & (frames["attempt"] == 0))
     rows = rows[np.lexsort((t_ns[rows], keys[rows]))]
     again = np.flatnonzero(np.diff(keys[rows]) == 0)

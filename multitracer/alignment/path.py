@@ -211,7 +211,7 @@ def _say_split(state: AlignmentState, pair: Split) -> None:
 
 
 def set_reference(state: AlignmentState) -> None:
-    """The sender's capture, else the first on the path, else the log that says real time."""
+    """The sender's capture, else the first on the path, else the log in real time."""
     points = {state.traces[i].source.point: i for i in reversed(state.path)}
     if "snd" in points:
         state.reference = points["snd"]
@@ -339,7 +339,7 @@ def _hosts(merged: connections.Merged) -> tuple[str, ...]:
 
 
 def _observed(state: AlignmentState, source: int, conn: int) -> dict[str, Any] | None:
-    """What the core says of the point of a capture, by one of its connections; None if it says nothing."""
+    """The core's observation point of a capture, by one of its connections; None if it has none."""
     member = state.merged[conn].member(source)
     if member is None:
         return None

@@ -1,4 +1,4 @@
-"""What two sources say about each other's clocks: which event came before which."""
+"""What two sources show about each other's clocks: which event came before which."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class Relation:
 
 
 def place_steps(fitted: Fit, t_ns: Int, record: Int, lower: Points, upper: Points, mistaken: int = 0) -> Fit:
-    """Move each step to the record where the source's own times show it, and say which records are in doubt.
+    """Move each step to the record where the source's own times show it; return the uncertain records.
 
     A record is known to be before a step if it contradicts the line behind it, and the other way round;
     between them lie others. A clock that jumps back makes times run backwards; else the likeliest gap is
     taken: not one shorter than the step, and rather a long one than a short one. The records between the
-    first and the last gap that it may have been are in doubt.
+    first and the last gap that it may have been are uncertain.
 
     Parameters
     ----------

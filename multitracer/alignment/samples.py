@@ -23,7 +23,7 @@ _UNBOUNDED = 1 << 62
 def join(log: Log, captures: Captures) -> Relation | None:
     """Join a log of counters to a capture.
 
-    A sample that says "n bytes acknowledged" was taken after the ACK of n passed and before the next one.
+    A sample with "n bytes acknowledged" was taken after the ACK of n passed and before the next one.
     Each sample bounds the offset from both sides; the bounds that all but a few samples share are the
     answer. A clock that is the capture's own (as stamped) is kept where it lies within them.
 

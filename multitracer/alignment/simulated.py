@@ -1,4 +1,4 @@
-"""Variables that a simulation wrote without saying of which socket: the connection whose segments move them.
+"""Variables that a simulation wrote without naming the socket: the connection whose segments move them.
 
 In a simulation a variable changes at the very moment at which a segment arrives at the host or leaves it, so
 the times of its changes are those of the connection's segments at the capture there, up to rounding.

@@ -1,4 +1,4 @@
-"""Kernel logs in the place of a missing capture: they say when segments arrived at a socket.
+"""Kernel logs in the place of a missing capture: they record when segments arrived at a socket.
 
 tcp_probe runs for every segment that a socket receives: an ACK (its number is ``snd_una`` of the next event)
 or data. That is what a capture on that host would show of the way in; and what the socket sends, it sends
@@ -76,7 +76,7 @@ class SocketObserver:
 
 
 def observers(source: int, trace: Trace) -> Iterator[SocketObserver]:
-    """The sockets of a kernel log that say when segments arrived."""
+    """The sockets of a kernel log that record when segments arrived."""
     states = trace.tables.get("tcp_states")
     if states is None or not len(states):
         return
@@ -177,7 +177,7 @@ def turned(
     Returns
     -------
     Relation or None
-        None where a step of b's clock stands in the way.
+        None where a step of b's clock prevents it.
     """
     if len(relation.fit.pieces) > 1:
         return None

@@ -6,8 +6,8 @@ load balancer) leaves none of them: only the bytes are the same.
 
 References
 ----------
-RFC 3022 section 4 (what a NAT changes), RFC 3135 section 3.1 (split connections), RFC 6528 (sequence numbers
-that nobody guesses).
+RFC 3022 section 4 (what a NAT changes), RFC 3135 section 3.1 (split connections), RFC 6528 (unpredictable
+sequence numbers).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from multitracer.model.trace import Trace
 
 _FEW = 3  # packets in common
 _GUESSABLE = 1 << 12  # sequence numbers that begin below (simulators: at 0) name nothing
-_LEAST_BYTES = 10_000  # in one direction: smaller transfers are alike by chance
+_LEAST_BYTES = 10_000  # in one direction: smaller transfers are equal by chance
 _KEYS = ("seq_raw", "ack_raw", "length", "ts_val", "ts_ecr")
 
 

@@ -44,7 +44,7 @@ def best_shift(
     Returns
     -------
     int or None
-        The middle of the best stretch of shifts; None if no shift stands out.
+        The middle of the best stretch of shifts; None if no shift has clearly the most votes.
     """
     found = vote([(events, others, before_ns, after_ns)], near_ns)
     return None if found is None else (found.low_ns + found.high_ns) // 2
@@ -93,7 +93,7 @@ def vote(
     anchors : list of (events, others, before_ns, after_ns)
         Several kinds of anchors vote together; see `best_shift`.
     near_ns : (int, int), optional
-        Shifts to consider; without it all, and then the winner must stand out.
+        Shifts to consider; without it all, and then the winner must have clearly the most votes.
     least : float
         Of the events, the share that must vote for the winner, where it is of use to know only then.
     stretches : list of (int, int), optional
@@ -142,7 +142,7 @@ def agreeing(anchors: list[tuple[Array, Array, int, int]], spread_ns: int, least
         By kind of event: times of the log's events and of what they belong to, and how far the one may lie
         before and behind the other, in nanoseconds.
     spread_ns : int
-        How far each event may be off besides.
+        How far each event may be off in addition.
     least : float
         The share, from 0 to 1; three events at least.
     """

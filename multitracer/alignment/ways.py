@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from multitracer.alignment.connections import Merged
 
 UNKNOWN = -1
-_AGREE = 0.75  # share of a connection's neighbours that must say the same
+_AGREE = 0.75  # share of a connection's neighbours that must agree
 _FEW = 3  # neighbours: fewer do not outweigh what the addresses' other connections show
 
 
@@ -47,7 +47,7 @@ def first_pass(
     direction : int8 array, shape (connections,)
         0 forward, 1 reverse, -1 unknown.
     neighbours : int64 array, shape (connections,)
-        Pairs of packets that said so; 0 for those named by addresses.
+        Pairs of packets that show it; 0 for those named by addresses.
 
     References
     ----------

@@ -106,8 +106,8 @@ def _pieces(
 def _false_step(found: list[Step], pieces: list[Piece], lower: Points, upper: Points) -> Step | None:
     """A step that only looked like one: delays of both directions jumped together, as queues seldom do.
 
-    One line explains both sides then, and the smallest delays say who is right: they are a queue's or the
-    air's for a while only, while a clock takes those of both directions along, the same way.
+    One line explains both sides then, and the smallest delays decide: they are a queue's or the air's for a
+    while only, while a clock takes those of both directions along, the same way.
     """
     edges = [np.iinfo(np.int64).min, *(record for record, _ in found), np.iinfo(np.int64).max]
     for number, step in enumerate(found):

@@ -1,4 +1,4 @@
-"""Points, lines and pieces: what one clock says about another, and how it maps."""
+"""Points, lines and pieces: what one clock shows about another, and how it maps."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class Piece:
     """A line that holds from a record of the source on, with the bound of its error over its span.
 
     `doubt`: first and last record that may be on the other side of the step before it, as nothing shows when
-    in a silence it came; None if its place is known. `skew_bound`: how far the slope can be from the truth by
-    the order of the packets alone, whatever delays say; None where order does not bound it.
+    in a time without records it came; None if its place is known. `skew_bound`: how far the slope can be from
+    the truth by the order of the packets alone, whatever delays say; None where order does not bound it.
     """
 
     first_order: int

@@ -35,7 +35,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     An episode of loss recovery goes to what first explains it: a drop in front of the link, a link reset, a
     dropped call, a stalled path, ACKs that were lost or late, work of the link on the data that took
     too long, else a loss elsewhere. Idle phases after a loss go with the episode before; others during which
-    ACKs were held up go with these.
+    ACKs were delayed go with these.
 
     References
     ----------
@@ -59,7 +59,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
 
 class _Numbered:
-    """All chains in order of time: those to which recoveries are charged, late ACKs, and what is beside them.
+    """All chains in order of time: of recoveries, of late ACKs, and those without either.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ def _charge_idle(evidence: Evidence, found: _Numbered, number_of: Array, phases:
 
 
 def _behind(chain: Chain, start: int, end: int) -> bool:
-    """Whether ACKs were held up during most of an idle phase."""
+    """Whether ACKs were delayed during most of an idle phase."""
     until = chain.events[0].t_ns
     return 2 * (min(end, until) - max(start, chain.t_ns)) > end - start
 

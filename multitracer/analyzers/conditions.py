@@ -1,4 +1,4 @@
-"""Numbers of the link beside the throughput: with which it went, and from which value on it fell."""
+"""Metrics of the link against the throughput: which correlate with it, and below which value it fell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     ----------
     Spearman, American Journal of Psychology 15 (1904).
     """
-    # That the number of one cell is greater than another's says nothing of throughput.
+    # Cell numbers are names: their order means nothing for throughput.
     found = {
         (one.condition.source, one.condition.words): one for one in relations(m) if not is_name(one.condition)
     }

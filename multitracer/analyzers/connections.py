@@ -164,14 +164,15 @@ def _describe(
         "throughput_bps": _rate_bps(data, max(data["data_bytes"], acknowledged_bytes(data))),
         "goodput_bps": _rate_bps(data, acknowledged_bytes(data)),
         "duplicate_acks": data["duplicate_acks"],
-        # Where all arrives, all of them show; elsewhere those that an answer gives away.
+        # Where all arrives, all of them show; elsewhere those that an ACK reveals.
         "needless_retransmissions": max(data["needless"], connection.summaries[far][direction]["needless"]),
         "duplicates_reported": data["reported"],
         "out_of_order": data["out_of_order"],
         "damaged_segments": data["corrupted"],
         "probe_segments": data["probe_segments"],
         "zero_windows": acks["zero_windows"],
-        # Marks on the data, what the receiver says of them, and what the sender did (RFC 3168 section 6.1).
+        # Marks on the data, what the receiver reports of them, and what the sender did (RFC 3168 section
+        # 6.1).
         "ecn": {"ce": data["ce"], "ece": acks["ece"], "cwr": data["cwr"]},
         "window_closures": _closures(acks),
         "exchanges": _exchanges(connection, summary),

@@ -25,7 +25,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Each connection as each capture saw it, by the direction that carries more data.
 
     ``rtt`` is the time from a packet to the first report that acknowledges it, less the time that the
-    receiver says it held the report; it belongs to the sender's capture. ``queue_packets`` is how many must
+    receiver reports to have held it; it belongs to the sender's capture. ``queue_packets`` is how many must
     have waited at the bottleneck for the largest RTT: the time above the min RTT over the service time of one
     packet at the rate that the receiver measured. ``late_notice_s`` is the time from the moment after which
     the RTT stayed above twice the min RTT to the first report of a loss event.

@@ -1,4 +1,4 @@
-"""The few sentences that an expert would say about a transfer, ordered by cost."""
+"""The few sentences that an expert would write about a transfer, ordered by cost."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ _STANDING = ("call_dropped", "link_reset", "link_burst", "standstill")
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Say what cost most first, each with its numbers, records and picture; one sentence if all is well.
+    """Report what cost most first, each with its numbers, records and picture; one sentence if all is well.
 
     A cost is what the transfer would have gained without the cause (`multitracer.diagnosis.gain`). By
     captures alone, the first is what held the transfer longest, unless another surely cost more. That a
     transfer broke off comes before all else, as no share of the link shows it; if only a few of its
     connections did, after the main cause. With a log of the link, the link is the measure: what cost less
-    than one percent of the transfer goes unsaid, unless it was a reset, a drop or a timer that fired
+    than one percent of the transfer is left out, unless it was a reset, a drop or a timer that fired
     needlessly. Without one, what limited the sender is (`multitracer.diagnosis.field`). Without a capture,
     what logs prove (`multitracer.diagnosis.findings.logs`).
 
@@ -141,13 +141,13 @@ def _from_captures(
 
 
 def _ended(m: Timeline, connections: Sequence[Mapping[str, Any]]) -> tuple[list[Finding], list[Finding]]:
-    """How transfers ended that came to no end: the main cause, and what stands behind it."""
+    """How transfers ended that were not completed: the main cause, and what comes after it."""
     (broken, some), (silent, others) = unfinished(m, connections), silences(m, connections)
     return [*broken, *silent], [*some, *others]
 
 
 _PLACED = ("late_data", "too_large")
-"""Kinds that stand where `from_captures` puts them."""
+"""Kinds whose place is decided by `from_captures`."""
 
 
 _HALF = 0.5

@@ -14,7 +14,7 @@ from multitracer.model.timeline import Timeline
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Totals by flow, in the simulator's words, beside the segments that captures have of it.
+    """Totals by flow, in the simulator's terms, with the segments that captures have of it.
 
     Two captures of a connection saw what was sent and what was received: the one with more packets is next to
     the sender. One alone saw one of both. What still waited in the sender's device at the end was sent by

@@ -127,7 +127,7 @@ def _has(one: Mapping[str, Any] | None, option: str, *, cut: bool) -> bool | Non
 def _judged(
     connection: Connection, summary: Mapping[str, Any], entry: Entry, cut: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """What the options cost, with the numbers that say so; `cut` names the SYNs with options cut off."""
+    """What the options cost, with the numbers that show it; `cut` names the SYNs with options cut off."""
     in_use, offered = entry["in_use"], entry["offered"]
     missing = [name for name in _DIRECTIONS if offered[name] is None]
     if missing:

@@ -42,8 +42,8 @@ _FEW = 16
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Find the times in which the link could have carried data and had none, each with its cause.
 
-    They lie between the first data frame and the last ACK of a connection. Silence is not idleness: the other
-    silent times (XOFF, reset, the link's window closed, a missed slot) are summed up beside them.
+    They lie between the first data frame and the last ACK of a connection. A time without frames is not
+    always idle: the others (XOFF, reset, the link's window closed, a missed slot) are summed up separately.
 
     References
     ----------
@@ -183,7 +183,7 @@ def _evidence(m: Timeline, path: LinkPath, silence: Silence) -> list[str]:
 
 
 def _accounts(path: LinkPath, silence: Silence, held: Intervals, resets: Intervals) -> dict[str, float]:
-    """Every silent time once; what remains is a slot missed here and there, or a frame that is not logged."""
+    """Every time without frames once; what remains are single missed slots, or frames that are not logged."""
     left = silence.silent
     found = {"total": _s(total(left))}
     for name, part in (

@@ -1,4 +1,4 @@
-"""Link resets: one result per reset, with the gap that it tore into the transfer."""
+"""Link resets: one result per reset, with the gap that it caused in the transfer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNTED = {
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Put together what both entities, TCP and its receiver say about each reset.
+    """Combine what both entities, TCP and its receiver report about each reset.
 
     The gap is that of the connection that it hit hardest. What counts as lost to a reset is determined,
     segment by segment, by `multitracer.layers.crosslayer.resetlosses`; its table, `reset_losses`, is part of

@@ -175,7 +175,7 @@ def _stalls(m: Timeline, flow: LoggedFlow) -> list[Object]:
 
 
 def _reported(details: Mapping[str, Any]) -> Object | None:
-    """What the tool itself says at its end, where it does."""
+    """What the tool itself reports at its end, if it does."""
     keys = (
         "sum_sent",
         "sum_received",

@@ -1,7 +1,7 @@
 """What these captures leave unknown about a connection, and why: where they were taken and what they miss.
 
-The same analysis runs from any point of the path. What it says holds for packets that passed that point: from
-elsewhere than the sender, counts are bounds and causes are guesses. Each limit is stated with its numbers.
+The same analysis runs from any point of the path. Results hold for packets that passed that point: from
+elsewhere than the sender, counts are bounds and causes are inferred. Each limit is stated with its numbers.
 """
 
 from __future__ import annotations

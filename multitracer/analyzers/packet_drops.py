@@ -11,7 +11,7 @@ from multitracer.model.timeline import Timeline
 
 
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
-    """Every drop of the trace, whatever the packet carried: TCP's losses are those of its segments alone."""
+    """Every drop of the trace, of any packet: TCP's losses are those of its segments alone."""
     table = m.table("packet_drops")
     names = ("place", "layer", "reason", "packet")
     rows = list(zip(*(table[name].tolist() for name in names), strict=True))

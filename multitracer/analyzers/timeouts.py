@@ -30,8 +30,8 @@ VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel", "kernel", "frto
 """In the order in which they are believed: what the receiver saw, then proofs, then inference.
 
 Lost ACKs (`ack_path`) come before all that only shows that an earlier copy had arrived: it had, and the timer
-was needed all the same. A receiver that had more than the segment goes on echoing an old timestamp (RFC 7323
-section 4.3), so echoes alone do not distinguish lost ACKs from late ones.
+was needed all the same. A receiver that had more than the segment continues to echo an old timestamp (RFC
+7323 section 4.3), so echoes alone do not distinguish lost ACKs from late ones.
 """
 
 _KERNEL_WINDOW_NS = 5_000_000
@@ -111,7 +111,7 @@ def _receiver_votes(copies: ArrivedCopies | None, table: Table, row: int) -> tup
 
 
 def _kernel_vote(measurement: Timeline, table: Table, row: int) -> int:
-    """The stack went from Loss back to Open before all that was outstanding was acknowledged: an undo."""
+    """The stack went from Loss back to Open before all that was in flight was acknowledged: an undo."""
     kernel = measurement.table("kernel_events")
     if len(kernel) == 0:
         return 0

@@ -1,7 +1,7 @@
 """A capture followed while it is written: how it goes at any moment, and a measurement in the end.
 
-What is said in the end is what is said of the same bytes in a file, as long as the capture has no more
-connections than are kept.
+The final summary is that of the same bytes in a file, as long as the capture has no more connections than are
+kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multitracer.reading.opening import Formats, check_formats, format_of, recog
 from multitracer.reading.remote import is_url
 
 CONNECTIONS = 100_000
-"""How many connections are kept unless the caller says otherwise: some 50 MB."""
+"""How many connections are kept by default: some 50 MB."""
 
 BUSIEST = 10
 """Connections that a running summary names."""

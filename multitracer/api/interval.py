@@ -1,4 +1,4 @@
-"""What held a capture back in one interval, from what was counted in it: the answer of ``--follow`` so far.
+"""What limited a capture's transfers in one interval, by what was counted in it (``--follow``).
 
 It names what the interval shows and no more: nothing here is a cost, and where nothing was lost, waited for
 or delayed, what limits the senders is not known before the whole is analysed.

@@ -151,7 +151,7 @@ def _locate(traces: list[Trace], settings: dict[str, Any]) -> None:
     try:
         measurement = align(traces, settings)
     except MultiTracerError:
-        return  # files of different transfers, or one twice: each still says what it is
+        return  # files of different transfers, or one twice: each is still described
     for trace, source in zip(traces, measurement.sources, strict=False):
         trace.source.point = source.point
 

@@ -1,6 +1,6 @@
 """Filters of whole connections in pcap-filter's words: host, net, port, portrange, tcp, and, or, not.
 
-Reference: pcap-filter(7). ``and`` and ``or`` bind alike, from left to right; ``not`` binds closer. A
+Reference: pcap-filter(7). ``and`` and ``or`` bind equally, from left to right; ``not`` binds closer. A
 value without a word before it takes that of the value before (``port 80 or 443``). A connection has packets
 of both directions: ``src`` and ``dst`` have no meaning for it.
 """
@@ -24,7 +24,7 @@ _LONGEST = 10_000
 
 
 def compiled(text: str) -> Matches:
-    """What a filter says of a connection's endpoints.
+    """What a filter states about a connection's endpoints.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ _FIELDS = {
 
 
 def _refuse_display_filter(text: str) -> None:
-    """Filters of Wireshark have another syntax; what they ask for is said in the one of captures."""
+    """Filters of Wireshark have another syntax; the message gives the capture filter for it."""
     found = _DISPLAY.search(text[:_LONGEST])
     if found is None or found[1].partition(".")[0] not in ("tcp", "ip", "ipv6", "eth", "frame", "udp"):
         return

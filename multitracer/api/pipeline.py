@@ -80,7 +80,7 @@ def read(
     *paths : str or path-like
         Files, or directories whose files are taken one level deep; ``-`` is standard input, a URL
         (``s3://``, ``http://``) is opened by fsspec. Files are recognised by content, compressed or not.
-        Captures that go on in the next file (tcpdump -C, -G) are read as one. A file that is named
+        Captures that continue in the next file (tcpdump -C, -G) are read as one. A file that is named
         must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
     format : str or mapping, optional
         Name of the parser for all files, or by file, instead of what content says.
@@ -89,8 +89,8 @@ def read(
     detail : {"full", "summary", "auto", "brief", "bounded"}
         summary: a single capture is read without tables, in memory that does not grow with it; questions that
         need single segments then stay open. bounded: so for one of any size that holds more than
-        `FULL_CONNECTIONS`, with an issue that says so; brief: of more than `SUMMARY_CONNECTIONS`. auto: as
-        brief, and for one of more than `SUMMARY_BYTES` besides.
+        `FULL_CONNECTIONS`, with an issue that reports it; brief: of more than `SUMMARY_CONNECTIONS`. auto: as
+        brief, and also for one of more than `SUMMARY_BYTES`.
     point : str or mapping, optional
         Observation point (snd, rcv, mid) of all captures, or by file, instead of what they show.
 
@@ -332,7 +332,7 @@ def analyze(
     Raises
     ------
     UsageError
-        An unknown name in `only`; paths beside a measurement that has been read.
+        An unknown name in `only`; paths in addition to a measurement that has been read.
 
     Examples
     --------

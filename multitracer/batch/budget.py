@@ -104,7 +104,7 @@ def _seconds(row: Mapping[str, Any]) -> dict[str, float]:
         waited_s = max(0.0, spent["handshake"] - (_number(row.get("rtt_base_ms")) or 0.0) / 1e3)
         spent["handshake"] -= waited_s
         spent["losses"] += waited_s
-    # Shares are rounded: what is left over, or too much, is nobody's.
+    # Shares are rounded: the rounding remainder belongs to no cause.
     spent["unknown"] = max(0.0, spent["unknown"] + whole_s - math.fsum(spent.values()))
     return spent
 

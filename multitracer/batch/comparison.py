@@ -25,7 +25,7 @@ class Change:
     ----------
     metric : str
     before, after : float
-        Medians over the measurements; a measurement of several connections stands with its own median.
+        Medians over the measurements; a measurement of several connections counts with its own median.
     n_before, n_after : int
         Measurements.
     difference, low, high : float

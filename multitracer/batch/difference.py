@@ -134,7 +134,7 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """Slower or faster if the test says so; else why it cannot say."""
+        """Slower or faster if the test shows it; else why it does not."""
         if min(self.before.measurements, self.after.measurements) == 1 and (
             self.before.measurements == self.after.measurements
         ):
@@ -347,7 +347,7 @@ def _tested(a: _Matrix, b: _Matrix, paired: bool) -> float | None:
     """The test's p; of pairs that are too few for one, that of the two sets, if it shows a difference."""
     found = _p_value(a, b, paired)
     if found is None and paired:
-        # Where pairs are alike, the sets vary more: their test then shows less.
+        # If pairs are similar, the sets vary more: their test then shows less.
         found = _p_value(a, b, False)
         return found if found is not None and found <= LEVEL else None
     return found

@@ -41,7 +41,7 @@ def _answer(found: Difference) -> Markup:
     lines = [words.main_cause(found), *found.notes]
     share = round(100 * found.share, 1)
     grade = None if not share or found.verdict == "no difference shown" else "bad" if share > 0 else "good"
-    # A large number over what may be chance says so beside it.
+    # A large number over what may be chance has a note.
     proviso = "" if found.verdict in ("slower", "faster") else f": {found.verdict}"
     return join(
         tag(

@@ -76,7 +76,7 @@ def _without_path(one: CauseChange) -> bool:
 
 
 def metric(name: str) -> str:
-    """The name of a metric as people say it; its values have the unit."""
+    """The name of a metric in words; its values have the unit."""
     for unit in ("_bps", "_ms", "_s"):
         name = name.removesuffix(unit)
     return name.replace("_", " ").replace("rtt", "RTT")
@@ -121,7 +121,7 @@ def interval(one: CauseChange) -> str:
 
 
 def spelled(cause: str) -> str:
-    """A cause as people say it."""
+    """A cause in words."""
     return _NAMES[cause]
 
 

@@ -140,7 +140,7 @@ def _in_directory(root: str, directory: str, names: list[str]) -> tuple[list[Uni
 
 
 def _why_not(path: str) -> str:
-    """What `analyze` says of a file that is no trace, without the advice that fits a single one."""
+    """What `analyze` reports of a file that is no trace, without the advice that fits a single one."""
     from multitracer import registry
 
     try:

@@ -59,7 +59,7 @@ class Guard:
         Returns
         -------
         dict
-            The worker's outcome, or one of status "failed" that says what became of the worker.
+            The worker's outcome, or one of status "failed" with the reason why the worker ended.
         """
         if (
             self._process is None

@@ -147,7 +147,7 @@ def _why(record: Record) -> Markup:
 
 
 def _after(title: str, text: str) -> str:
-    """What stands behind a title: a sentence that begins with it goes on from there."""
+    """What follows a title: the rest of a sentence that begins with it."""
     return text.removeprefix(title) if text.startswith(title) else f": {text}"
 
 

@@ -89,7 +89,7 @@ class Batch:
     cached : int
         Measurements that were finished in an earlier run.
     removed : list of str
-        Measurements of the run before, into the same place, that are gone: their results were removed.
+        Measurements of the run before, into the same place, that no longer exist: their results were removed.
     broken : list of Broken
         Rules of `fail_on` that were broken: measurement (empty for a rule about the whole batch), rule, text.
     """
@@ -109,7 +109,7 @@ class Batch:
 
     @property
     def failed(self) -> list[Record]:
-        """Measurements that could not be analysed; ``record["error"]["text"]`` says why."""
+        """Measurements that could not be analysed; ``record["error"]["text"]`` has the reason."""
         return [record for record in self.records if record["status"] != "done"]
 
     @property

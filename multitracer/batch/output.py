@@ -37,12 +37,12 @@ def write_all(
     dataset: bool,
     rules: Sequence[Rule] = (),
 ) -> None:
-    """Write summary, studies, data set, page, and last batch.json: it says that all of them are whole.
+    """Write summary, studies, data set, page, and last batch.json, which marks them as complete.
 
     Rules that are broken go into `Batch.broken`, junit.xml and summary.md.
 
     What the run before wrote and this one does not is taken away: its other studies, and the results of
-    measurements that are gone (`Batch.removed`).
+    measurements that no longer exist (`Batch.removed`).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def write_all(
     partition_by : sequence of str
         Columns by which the data set is partitioned.
     dataset : bool
-        Whether to write a data set besides the summary.
+        Whether to write a data set in addition to the summary.
     rules : sequence of Rule
         What no measurement may show.
     """
@@ -142,7 +142,7 @@ def spurious(found: Batch) -> int:
 
 
 def _before(place: Store) -> dict[str, Any]:
-    """What batch.json says of the last run; empty if there was none."""
+    """What batch.json records of the last run; empty if there was none."""
     try:
         found = json.loads(place.read("batch.json") or b"{}")
     except (ValueError, RecursionError):

@@ -120,7 +120,7 @@ def merge(
     own : dict of str to Any
         What its own measurement.toml states.
     patterns : sequence of NamePattern
-        What names of directories say, as the user described it.
+        What names of directories mean, as the user described it.
     table : dict of str to dict of str to Any
         By name of a measurement: its row of the user's table.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 EACH_BYTES = 300_000
-"""What a measurement costs besides its bytes, in bytes: small ones do not cost nothing."""
+"""Overhead of a measurement in addition to its bytes, in bytes: small ones do not cost nothing."""
 
 
 @dataclass

@@ -149,7 +149,7 @@ def batch(
         tuple(sorted(set(conns))),
         point if point is None or isinstance(point, str) else dict(point),
     )
-    compiled(options.filter)  # a slip is said before the work
+    compiled(options.filter)  # a wrong option is reported before the work
     if baseline is None and any(rule.name == "slowdown" for rule in options.rules):
         raise UsageError("--fail-on slowdown: needs --baseline, the output of an earlier batch")
     if output is not None:
@@ -164,7 +164,7 @@ def _run(root: str, output: str, where: Where, options: Options, progress: Repor
     from multitracer.batch.comparison import read_summary
     from multitracer.batch.study import parse
 
-    # What the user got wrong is said before the work, not after it.
+    # Wrong options are reported before the work, not after it.
     patterns = [name_pattern(text) for text in options.params]
     pivots = [parse(text) for text in options.pivots]
     table = _parameter_table(options.parameter_table)

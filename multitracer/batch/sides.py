@@ -21,7 +21,7 @@ FACTORS = (
     "goodput_bps", "rtt_base_ms", "rtt_mean_ms", "bottleneck_bps", "retransmissions", "timeouts",
     "timeouts_spurious", "duplicate_bytes", "utilization", "link_resets", "local_drops",
 )  # fmt: skip
-"""Metrics shown beside the causes."""
+"""Metrics shown with the causes."""
 
 MOST_LEFT_OUT = 20
 

@@ -66,7 +66,7 @@ def process(job: Job) -> dict[str, Any]:
     kept = _kept(place, job, key)
     if kept is not None:
         return {"record": kept, "cached": True}
-    # A record says that its page is there: it goes first and comes last.
+    # A record states that its page exists: it is removed first and written last.
     place.remove(record_file(name))
     try:
         record, page = _analyse(job, key)
@@ -145,13 +145,13 @@ def _key(job: Job) -> str:
             with open(path, "rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            content = f"unreadable: {error.strerror}"  # said again, with advice, when it is read
+            content = f"unreadable: {error.strerror}"  # reported again, with advice, when it is read
         digest.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
 def _stamp(system: Any, path: str) -> str:
-    """What an object store says of an object that changes with its content; else its content's digest."""
+    """The tag of an object in a store, which changes with its content; else its content's digest."""
     try:
         about = system.info(path)
         tag = about.get("ETag") or about.get("etag") or about.get("md5Hash")

@@ -251,7 +251,7 @@ def _said(record: dict[str, Any]) -> str:
 
 @contextmanager
 def _resumable(report: Report) -> Iterator[Report]:
-    """Says how far the run came if it is interrupted: what is done is kept."""
+    """Reports how far the run came if it is interrupted: what is done is kept."""
     last: list[Progress] = []
 
     def step(state: Progress) -> None:

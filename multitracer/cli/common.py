@@ -44,7 +44,7 @@ LOSS_CODES = frozenset(
         "unparsed-line",
     }
 )
-"""Issues, besides those of severity "error", that mean: something is missing from the results."""
+"""Issues, in addition to those of severity "error", that mean: something is missing from the results."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def format_option(command: F) -> F:
 
 
 def point_option(command: F) -> F:
-    """``--point POINT`` for all captures, ``--point FILE=POINT`` for one; repeatable. `load` heeds it."""
+    """``--point POINT`` for all captures, ``--point FILE=POINT`` for one; repeatable. `load` uses it."""
     return click.option(
         "--point",
         "points",
@@ -86,7 +86,7 @@ def point_option(command: F) -> F:
 
 
 def filter_option(command: F) -> F:
-    """``--filter EXPRESSION``: some connections, in pcap-filter's words. `load` heeds it."""
+    """``--filter EXPRESSION``: some connections, in pcap-filter's words. `load` uses it."""
     return click.option(
         "--filter",
         "expression",
@@ -100,7 +100,7 @@ def filter_option(command: F) -> F:
 
 
 def conn_option(command: F) -> F:
-    """``--conn N``: connections by number; repeatable. `load` heeds it."""
+    """``--conn N``: connections by number; repeatable. `load` uses it."""
     return click.option(
         "--conn",
         "conns",
@@ -141,12 +141,12 @@ def _keep_points(ctx: click.Context, _parameter: click.Parameter, values: tuple[
 
 
 def parse_points(values: Sequence[str]) -> str | dict[str, str] | None:
-    """What `--point` said.
+    """The value of `--point`.
 
     Raises
     ------
     UsageError
-        Two points for all files, or one for all besides one for a file.
+        Two points for all files, or one for all in addition to one for a file.
     """
     for_all = [value for value in values if "=" not in value]
     by_file = dict(value.rpartition("=")[::2] for value in values if "=" in value)
@@ -163,12 +163,12 @@ def json_option(command: F) -> F:
 
 
 def parse_formats(values: Sequence[str]) -> Formats:
-    """What `--format` said.
+    """The value of `--format`.
 
     Raises
     ------
     UsageError
-        Two formats for all files, or one for all besides one for a file.
+        Two formats for all files, or one for all in addition to one for a file.
     """
     for_all = [value for value in values if "=" not in value]
     by_file: dict[str, str] = {}
@@ -248,7 +248,7 @@ def _too_many(measurement: Measurement) -> str:
 
 
 class Selection(TypedDict):
-    """What `--point`, `--filter` and `--conn` said."""
+    """The values of `--point`, `--filter` and `--conn`."""
 
     point: str | dict[str, str] | None
     filter: str
@@ -289,7 +289,7 @@ def uncollected() -> Iterator[None]:
 
 
 def needs_linux(command: str) -> None:
-    """Say that a command works on Linux only, where this is another system.
+    """Refuse a command that works on Linux only, on another system.
 
     Raises
     ------

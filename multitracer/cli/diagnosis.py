@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Object = Mapping[str, Any]
 
 SHORT = 5
-"""Sentences that make up the answer; what is beyond stands below."""
+"""Sentences that make up the answer; further ones are printed below."""
 
 
 def answer(contract: Object, console: Console | None = None) -> None:

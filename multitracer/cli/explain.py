@@ -118,7 +118,7 @@ def _columns() -> int:
 
 
 def _rules(kind: str, as_json: bool) -> None:
-    """When a kind of sentence is said, and what its terms mean."""
+    """When a kind of sentence is used, and what its terms mean."""
     from multitracer.diagnosis.findings.rules import RULES
     from multitracer.model.errors import UsageError
 

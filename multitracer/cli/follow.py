@@ -43,7 +43,7 @@ def follow(
     interval_s : float
         Seconds between two states that are shown.
     connections : int
-        How many are kept at most; the longest silent are forgotten first.
+        How many are kept at most; those idle longest are dropped first.
     full : bool
         Keep single segments as well.
     as_json : bool

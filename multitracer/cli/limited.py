@@ -3,7 +3,7 @@
 A library that cannot allocate may raise anything, print pages, end the process or crash it; and Python before
 3.14 may try for ever, where it finds no room for the number of an instruction while it looks for who handles
 the exception (gh-132508). So the work is done in a child whose messages are held back; its parent, which
-needs no memory, ends it when it no longer gets on, and says one line in the place of what was said.
+needs no memory, ends it when it makes no progress, and prints one line instead of its messages.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _limits_bytes() -> tuple[int | None, int | None]:
 def watched(
     words: Sequence[str], no_room: int, no_memory: Sequence[str], sentence: str
 ) -> tuple[int, bytes] | None:
-    """Go on in a child, and wait for it here.
+    """Continue in a child, and wait for it here.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def watched(
     no_room : int
         The status of a command that found no memory.
     no_memory : sequence of str
-        What is said, in lower case, where there is none.
+        The message, in lower case, where there is none.
     sentence : str
         The line in the place of all that.
 
@@ -136,7 +136,7 @@ def gets_nothing(before: Taken, now: Taken, limits_bytes: tuple[int | None, int 
 
 
 def _wait(child: int) -> int:
-    """The end of the child; signals that were meant for it go on to it."""
+    """The end of the child; signals are forwarded to it."""
     limits_bytes, looks, before = _limits_bytes(), 0, None
     while True:
         got = signal.sigtimedwait([*_PASSED_ON, signal.SIGCHLD], LOOK_S)

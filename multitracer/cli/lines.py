@@ -26,9 +26,9 @@ def line(console: Console, label: str, text: str, style: str = "") -> None:
     ----------
     console : Console
     label : str
-        What stands in the left column.
+        Text of the left column.
     text : str
-        What stands in the right one.
+        Text of the right column.
     style : str
         Of the text, as rich names it.
     """

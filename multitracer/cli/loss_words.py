@@ -78,7 +78,7 @@ def retransmitted(connection: Object) -> str:
 
 
 def unseen_words(counts: Object) -> str:
-    """Retransmissions that were lost before the capture in their turn, or came by in order, like new data.
+    """Retransmissions that were lost before the capture as well, or passed in order, like new data.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ def timeouts(connection: Object) -> str:
         return "unknown: only one direction was captured"
     missing = some_missing(connection)
     points = [known_point(connection)]
-    # Where its first flight was lost in the sender's own queue, a capture beside it may seem to be elsewhere.
+    # Where its first flight was lost in the sender's own queue, a capture next to it may seem to be
+    # elsewhere.
     possible = possibly_again(connection) > 0 and connection["point"] == "snd"
     again = connection["retransmissions"]
     return timeouts_from(connection["timeouts"], again, points, missing=missing, possible=possible)
@@ -154,7 +155,7 @@ def timeouts_from(
         Whether segments in order may be those of timeouts.
     """
     there = all(point == "snd" for point in points)
-    # Sums of many do not say whether any was inferred.
+    # Sums of many do not show whether any was inferred.
     known = not there or again.get("inferred", 1) > 0
     inferred = max(0, again["timeout"] - counts["total"]) if known else 0
     total = counts["total"] + inferred
@@ -162,7 +163,7 @@ def timeouts_from(
         return "none for certain"
     if not total and not there:
         return "none seen; only a capture at the sender shows all of them"
-    # What is inferred is no bound: late segments may look like a timer's, and a timer's may not come by.
+    # What is inferred is no bound: late segments may look like a timer's, and a timer's may not pass.
     least = "at least " if missing and there and total else ""
     more = "; more may not show here" if missing and not there and total else ""
     parts = [f"{inferred:,} {'inferred, ' if there else ''}without a verdict"] if inferred else []

@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:
-        """Parse the words; ``--version`` and ``--help`` print here, maybe to nobody."""
+        """Parse the words; ``--version`` and ``--help`` print here, perhaps to a closed stream."""
         try:
             return super().make_context(*given, **more)
         except BrokenPipeError as error:
@@ -239,7 +239,7 @@ def program() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
         except Exception:
-            sys.exit(status)  # the interpreter says what is wrong
+            sys.exit(status)  # the interpreter reports what is wrong
         os._exit(status)
     sys.exit(status)
 
@@ -270,7 +270,7 @@ _NO_MEMORY = (
     "bad_alloc",
     "codec configuration error",
 )
-"""What is said where a library is not loaded, a thread not begun, an image not written for want of memory."""
+"""The message where a library is not loaded, a thread not started, an image not written: no memory."""
 
 
 def _is_no_memory(error: BaseException | None) -> bool:
@@ -285,7 +285,7 @@ def _is_no_memory(error: BaseException | None) -> bool:
 
 
 def _without_memory(unraisable: sys.UnraisableHookArgs) -> None:
-    """Print what a library could not raise, unless it is that there is no memory: that is said once."""
+    """Print what a library could not raise, unless it is that there is no memory: that is reported once."""
     if not _is_no_memory(unraisable.exc_value):
         sys.__unraisablehook__(unraisable)
 

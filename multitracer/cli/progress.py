@@ -89,7 +89,7 @@ class _Bar:
 
 
 def _named(what: str) -> str:
-    """A file with its size: the size says how long it may take."""
+    """A file with its size: the size shows how long it may take."""
     try:
         size = os.path.getsize(what)
     except OSError:

@@ -129,7 +129,7 @@ def _totals(console: Console, flows: list[Object]) -> None:
 
 
 def _dropped(console: Console, found: Object | None) -> None:
-    """What a simulated network dropped, whatever it carried."""
+    """What a simulated network dropped, of any kind."""
     if not found:
         return
     _heading(console, f"Dropped in the simulation: {words.count(found['total'], 'packet')}")
@@ -433,7 +433,7 @@ def print_issues(console: Console, found: Sequence[Object]) -> None:
 
 
 def _alike(issues: Sequence[Object]) -> list[list[Object]]:
-    """Issues that say the same of several files, together; in the order of their first."""
+    """The same issue of several files, together; in the order of their first."""
     found: dict[tuple[str, str, str], list[Object]] = {}
     for issue in issues:
         found.setdefault((issue["severity"], issue["code"], issue["detail"]), []).append(issue)

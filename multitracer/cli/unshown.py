@@ -18,4 +18,4 @@ UNSHOWN = frozenset(
         "rtt_deviation",
     }
 )
-"""Nobody waits for them, and the text does not say why one of them has no answer."""
+"""The text does not state why one of them has no answer."""

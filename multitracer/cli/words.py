@@ -58,7 +58,7 @@ def data(counts: Object, *, all_sent: bool = False, copied: int = 0, packets: Ob
     acked = "all" if counts["acked"] == counts["unique"] else f"{counts['acked']:,}"
     duplicate = f"{counts['duplicate']:,}" if counts["duplicate"] else "no"
     again = f"{duplicate} bytes {'retransmitted' if all_sent else 'passed more than once'}"
-    # Copies that the network made are not the sender's: they stand with what came out of order.
+    # Copies that the network made are not the sender's: they are listed with out-of-order arrivals.
     apart = f" ({count(copied, 'network duplicate')} apart)" if copied and not all_sent else ""
     known = packets is None or packets["received"] > 0
     said = f", {acked} acknowledged" if known else "; their ACKs were not captured"
@@ -111,10 +111,10 @@ def rate(bits_per_s: float | None) -> str:
 
 
 SEEN_LATE = 0.1
-"""Rates are of what was seen: if its first data came later by this part of that time, it is said."""
+"""Rates are of what was seen: if its first data came later by this part of that time, it is reported."""
 
 BROKEN_OFF_S = 1.0
-"""Of a connection that goes on for longer than this without an ACK of what it sent, it is said."""
+"""A connection that continues for longer than this without an ACK of its data is reported."""
 
 
 def rates(found: Object) -> str:
@@ -215,8 +215,8 @@ def limits(connection: Object) -> str:
 
     Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
     Nor is the pace of a reader that of a link. For how much of all the time the receiver's window had no room
-    during loss recovery, or had room while the sender waited, stands beside the shares. What is inferred is
-    not known to a hundredth of the time.
+    during loss recovery, or had room while the sender waited, is given in addition to the shares. What is
+    inferred is not known to a hundredth of the time.
     """
     found, facts = connection.get("limits"), flow(connection)
     if not found or facts is None:
@@ -283,7 +283,7 @@ def bottleneck(connection: Object) -> str:
         # Where the path stalled, the percentile may be that of packets that waited for its end.
         tail = "" if connection.get("standstills") else f", 95th percentile {p95}"
         when = outside_recovery(connection)
-        # Of what is short beside the path, some is jitter, and delayed ACKs.
+        # Of delays that are short compared with the path's, some are jitter, and delayed ACKs.
         what = "queueing delay" if facts.hardly_jitters else "queue and jitter"
         parts.append(f"{what} median {median}{tail}{f' ({when})' if when else ''}")
     if found["shared_with"]:

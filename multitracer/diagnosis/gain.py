@@ -27,7 +27,7 @@ DEFINITION = (
     "all costs together are no more than the loss: the time of the transfer less the time that the link "
     "needs for its bytes"
 )
-"""Stands in the output."""
+"""Part of the output."""
 
 HIDDEN = 0.1
 """Two measurements of a full link's rate differ by up to this part."""
@@ -73,14 +73,14 @@ class Claim:
     Attributes
     ----------
     s : float
-        Seconds that are its own, whatever else there was.
+        Seconds that are its own, independent of other causes.
     shared_s : float
         Seconds in which it was the limit: with others of the kind it shares what their own leave of the loss.
     follows : bool
         Whether more than that may follow from it: a window that a loss or a pause left small leaves a link
         idle that is busy in between, so that what no claim explains of the loss is shared, too.
     certain : bool
-        Whether its own seconds would have been gained. A link that had gone on instead of being reset might
+        Whether its own seconds would have been gained. A link that had continued instead of being reset might
         have lost as much.
     open_s : float
         Seconds of which it is not known whether they were its own or another's.

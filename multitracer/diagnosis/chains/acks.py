@@ -24,7 +24,7 @@ def ack_chains(evidence: Evidence) -> list[Chain]:
     """Runs of compressed ACKs.
 
     Compressed: ACKs that left the receiver one by one arrive closer than half of that spacing, four and more
-    in a row, after being held up for longer than the min RTT, and than hosts delay ACKs. The sender
+    in a row, after being delayed for longer than the min RTT, and than hosts delay ACKs. The sender
     answers with a burst.
     """
     m = evidence.m

@@ -192,7 +192,7 @@ def _seconds(value_ns: int) -> float:
 class Chains(Derived[Object]):
     """Chains as ``multitracer analyze --json`` prints them, all or some, each made anew at every access.
 
-    There may be tens of thousands: what is said of them is counted in columns.
+    There may be tens of thousands: sentences count them in columns.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ class Unexplained:
 
 
 def _ranks(chain: Array) -> Array:
-    """The place of each among those of the same chain, which stand together."""
+    """The place of each among those of the same chain, which are adjacent."""
     first = np.flatnonzero(np.diff(chain, prepend=-1))
     return np.arange(len(chain)) - np.repeat(first, np.diff(np.append(first, len(chain))))
 

@@ -1,4 +1,4 @@
-"""What a segment that did not simply carry on is, in words (docs/arrivals.md)."""
+"""What an out-of-order segment is, in words (docs/arrivals.md)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Explainer:
         self.fates: Fates | None = fates(self.m, self.connection, self.dir != self.connection.data_dir)
 
     def explain(self, stall: bool = False) -> Explanation:
-        """All there is to say; of a segment that ended a stall, why it came so late."""
+        """The whole explanation; of a segment that ended a stall, why it came so late."""
         cause = schema.CAUSES[int(self.rows["cause"][self.row])]
         length = self.end - self.seq
         kind = "retransmission" if cause else "data" if length else "ack"
@@ -171,7 +171,7 @@ class Explainer:
                 explanation.add("vote", f"{voter(name)}: {vote}; {meaning[vote]}")
 
     def _copies(self, explanation: Explanation) -> None:
-        """Every sending of the first byte, with what the receiver's capture says of it."""
+        """Every transmission of the first byte, with what the receiver's capture shows of it."""
         rows = self.rows
         same = (rows["conn"] == self.connection.index) & (rows["dir"] == self.dir) & (rows["length"] > 0)
         same &= (rows["seq"] <= self.seq) & (rows["seq"] + rows["length"] > self.seq)
@@ -317,7 +317,7 @@ class Explainer:
 
 
 def _why(state: SenderState, begin: int, end: int, again: bool) -> str:
-    """What the sender was waiting for, by its own capture, just before the ACK that let it go on."""
+    """What the sender was waiting for, by its own capture, just before the ACK that released it."""
     since = state.ack_before(end)
     released = since is not None and since <= ACK_CLOCK_NS and end - since > begin
     moment = end - (since or 0) - 1 if released else end - 1

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Explanation:
-    """What there is to say.
+    """An explanation.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from multitracer.model.timeline import Timeline
 def host_sentences(
     m: Timeline, results: Mapping[str, Result], source: int, record: int
 ) -> Iterator[tuple[str, int]]:
-    """Sentences on a captured packet's way through its host, and the line of the kernel's log behind each.
+    """Sentences on a captured packet's path through its host, and the line of the kernel's log behind each.
 
     Parameters
     ----------

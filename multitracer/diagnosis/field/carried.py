@@ -39,7 +39,7 @@ def carried_bytes(flow: Flow) -> float:
 
 
 def room_s(flow: Flow) -> float:
-    """Seconds that are left of the transfer beside what the link, and a path that stalled, surely took.
+    """Seconds of the transfer that neither the link nor a stalled path certainly took.
 
     Without limit where no rate is known, and where others took a part of the link.
     """

@@ -1,8 +1,8 @@
 """Why a transfer took the time that it took: its seconds by the kind of the sentence that reports them.
 
-The shares of `multitracer.diagnosis.field.facts.LIMITS` say what the sender waited for. What it waited for in
-the network has one name, by what the network did: a drop in the sender's own queue, a full link, a queue, or
-a loss on the path.
+The shares of `multitracer.diagnosis.field.facts.LIMITS` show what the sender waited for. What it waited for
+in the network has one name, by what the network did: a drop in the sender's own queue, a full link, a queue,
+or a loss on the path.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FULL_LINK = ("bottleneck", "queue")
 
 RECOVERY = ("loss", "spurious")
 OF_LOSS = (*RECOVERY, MARKED, "local_drop", *FULL_LINK)
-"""Causes that are recovery itself, and all whose sentences say what was lost."""
+"""Causes that are recovery itself, and all whose sentences report losses."""
 
 
 @frozen
@@ -83,7 +83,7 @@ class Company:
     full : bool
         One of them was seen to fill it: then a small congestion window is a share of the link.
     queued : frozenset of int
-        Connections of one path that all stood in a queue: what is in flight is more than the path holds,
+        Connections of one path that all waited in a queue: what is in flight is more than the path holds,
         so that it is full, however small the window of each.
     droppers : frozenset of str
         Hosts that dropped segments of one of them in their own queue.
@@ -166,7 +166,8 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
         or full >= (MOSTLY_FULL if lost or stalled_s else FULL) * (full + window + recovery + stalled_s)
         or _carried_s(flow) >= CARRIED * (flow.seconds or 0.0) > 0.0
     ):
-        # Losses of a full link are how it says so. While others fill it, a timer of one costs it nothing.
+        # Losses of a full link are its congestion signal. While others fill it, a timer of one costs it
+        # nothing.
         named = "queue" if flow.has_queue and lost < LOSS_SHARE * flow.sent else "bottleneck"
         room = 1.0 - (flow.full_share or 0.0) if flow.in_a_full_link else 1.0
         found = [Cause(named, full + reduced + recovery, recovery * room)]

@@ -1,4 +1,4 @@
-"""The facts of a connection that sentences are made of; what its entry does not say is None."""
+"""The facts of a connection that sentences are made of; what its entry does not have is None."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OVERTAKEN = 2
 
 QUEUE_MS = 30.0
 QUEUE_TIMES = 3.0
-"""A queue stands if it adds this much to the RTT, and makes it this many times the base RTT."""
+"""A queue is a standing one if it adds this much to the RTT, and makes it this many times the base RTT."""
 
 JITTER_TIMES = 6.0
 """From this many times the base RTT on, jitter of the path is but a small part of what is more."""
@@ -92,7 +92,7 @@ class Flow:
     limits_s : dict of str to float
         Seconds by `LIMITS`; empty where they are unknown.
     kernel : bool
-        Whether the kernel said so.
+        Whether the kernel reported it.
     retransmissions, rto, fast, slow_start, tail_loss_probe : int
         Segments, by cause.
     fast_or_slow_start, probe_or_timeout : int
@@ -128,7 +128,7 @@ class Flow:
     answered : bool
         Whether both directions were captured.
     unseen_retransmissions : int
-        Retransmissions lost before this capture in their turn, by IP identifications.
+        Retransmissions that were lost before this capture as well, by IP identifications.
     kernel_retransmissions : int or None
         By the kernel's own counter, at its last sample; with those that its own queue refused, unless a
         recording of the host shows how many these were.
@@ -185,7 +185,7 @@ class Flow:
     without_sack, timestamps : bool
         Whether the handshake shows that SACK is not in use; whether the segments have timestamps.
     seldom_timed : str
-        What to say of its queueing delay, where most of its data measured no RTT.
+        The remark on its queueing delay, where most of its data measured no RTT.
     queues_before : bool
         Whether its data waited in the sender's own queue before the capture, which no RTT shows.
     link_hidden : bool
@@ -200,7 +200,7 @@ class Flow:
     stalls_passed : int
         Packets that came in the middle of them, all the same.
     carried_on_s : float
-        Of all that, what its link went on for.
+        Of all that, the time in which its link continued.
     stalled_before : bool
         Whether all of them were in front of the capture.
     stalled_by_order : bool
@@ -210,7 +210,7 @@ class Flow:
     halves_ms : tuple of float or None
         Smallest RTT from the capture to the receiver of the data, and to its sender.
     reductions : int
-        How often the sender said that it reduced its congestion window for a mark (ECN, RFC 3168).
+        How often the sender signalled that it reduced its congestion window for a mark (ECN, RFC 3168).
     acks_share : float or None
         Of what queues added to its RTT, the part that its ACKs waited between the receiver and the capture.
     data_share : float or None
@@ -428,7 +428,7 @@ class Flow:
 
     @property
     def least_before(self) -> int:
-        """Segments lost before the capture, at least, or damaged: then no other copy had come by either."""
+        """Segments lost before the capture, at least, or damaged: then no other copy had passed either."""
         return max(self.upstream or 0, 0 if self.point == "snd" else self.corrupted)
 
     @property

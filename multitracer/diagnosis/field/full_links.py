@@ -16,22 +16,22 @@ MOSTLY = 0.5
 """A receiver's window that was full for less of the time is not reported to fill a link's queue."""
 
 MOST_OF_ALL = 0.8
-"""Connections that were there for less of the time of all are said to have been there for a part of it."""
+"""Connections that were there for less of the time of all are reported as active for a part of it."""
 
 WHOLE = 0.995
-"""From this part of a time on it is said to be all of it."""
+"""From this part of a time on it is reported as all of it."""
 
 STANDING = "a standing queue (bufferbloat)"
-"""One that is worth a sentence."""
+"""A share that is worth a sentence."""
 
 ALIKE = 1.1
 """Rates that differ by no more are one."""
 
 OWN_PART = 0.1
-"""From this part of the base RTT of a SYN on, what a full segment takes longer on the link is said."""
+"""From this part of the base RTT of a SYN on, the longer transmission time of a full segment is reported."""
 
 APART_TIMES, APART_MS = 1.5, 5.0
-"""Medians of a queue that differ by more are said of connections one by one."""
+"""Medians of a queue that differ by more are reported for each connection."""
 
 
 def bottleneck(group: Group) -> str:
@@ -152,8 +152,8 @@ def _rates(flows: tuple[Flow, ...], links: int) -> str:
 def _share_of_time(group: Group) -> str:
     """In how much of the time of all with data in flight it was full; nothing where it is unknown for some.
 
-    Of connections that ended long before another, or began long after it, how long they were there is said,
-    too: the utilization is that of all the time.
+    Of connections that ended long before another, or began long after it, how long they were active is
+    reported, too: the utilization is that of all the time.
     """
     flows = group.flows
     if any(flow.full_share is None for flow in flows):
@@ -186,7 +186,7 @@ def _without_unknown(flows: tuple[Flow, ...]) -> str:
 
 
 NOTED = 0.05
-"""From this part of the time on, it is said that what is unknown, or the application's, is left out."""
+"""From this part of the time on, the sentence states that unknown time, or the application's, is left out."""
 
 
 def _known_share(flows: tuple[Flow, ...]) -> float:
@@ -222,8 +222,8 @@ def together_bps(flows: tuple[Flow, ...]) -> float | None:
 def _queue(group: Group, *, named: bool = False) -> str:
     """What the queue added: of several connections of two hosts, to the RTT that most of their data had.
 
-    A long one is called a standing queue, if it is to be `named`. Who was opened while it stood has never
-    seen the base RTT of the path; another has.
+    A long one is called a standing queue, if it is to be `named`. A connection that was opened during the
+    queue has never seen the base RTT of the path; another has.
     """
     queued = [flow for flow in group.flows if flow.queue_ms is not None and flow.base_rtt_ms is not None]
     if not queued:
@@ -238,7 +238,7 @@ def _queue(group: Group, *, named: bool = False) -> str:
     usual = _usual(alike)
     if usual.queue_ms is None or usual.queue_ms[1] < 1.0:
         return ""
-    # Jitter and delayed ACKs are a part of what is short beside the path.
+    # Jitter and delayed ACKs are a part of delays that are short compared with the path's.
     what = "the queue" if usual.hardly_jitters else "queue and jitter"
     what = STANDING if named and usual.has_queue else what
     return f"; {what}{queue_words(usual, by_connection=_by_connection(alike))}"
@@ -288,7 +288,7 @@ def queue_words(
         With a queue.
     stood : bool
         Whether the path stalled, or the link was away: the percentile may be that of packets that waited for
-        the end of that, so that the median stands alone.
+        the end of that, so that only the median is given.
     by_connection : tuple of float, optional
         Milliseconds: least and largest median of several, and the largest 95th percentile.
     """

@@ -49,7 +49,7 @@ class Group:
         How long these took, over all.
     cost_s : float
         Seconds in which the link would have taken more; no more than from the first to the last of them, and
-        none if another connection beside them went on for longer than that.
+        none if another connection at the same time lasted for longer than that.
     flows : tuple of Flow
         Those of which it is the main cause; if it is of none, those that it took the most time from. The one
         with most data first.
@@ -101,7 +101,7 @@ def _least(kind: str) -> float:
 def groups(flows: Sequence[Flow]) -> list[Group]:
     """Causes of all connections, the weightiest first.
 
-    A connection counts by its data: an idle one that was kept open for hours says little of what was slow.
+    A connection counts by its data: an idle one that was kept open for hours shows little of what was slow.
     """
     together = company(flows)
     found = _one_name_a_link([(flow, causes(flow, together)) for flow in flows])
@@ -161,7 +161,7 @@ def groups(flows: Sequence[Flow]) -> list[Group]:
 def _ranked(groups: list[Group]) -> list[Group]:
     """With recovery first, where it cost more time than a link was full for that limited but half of all.
 
-    Data says little of it: who waited for a timer brought no more than who did not.
+    The amount of data shows little of it: a connection that waited for a timer delivered no more than others.
     """
     first = groups[0] if groups else None
     if first is None or first.of < 2 or first.kind not in FULL_LINK:
@@ -199,13 +199,13 @@ def _weights(
 
 
 def _ended_before(chosen: Sequence[Flow], flows: Sequence[Flow], cost_s: float) -> bool:
-    """Whether another that was there beside them ended so much later that it was not kept from it by them."""
+    """Whether another at the same time ended so much later that they did not delay it."""
     last, ended_s = max(flows, key=lambda flow: flow.end_s), max(flow.end_s for flow in chosen)
     return last.start_s < ended_s and ended_s + cost_s < last.end_s
 
 
 def _shows(flow: Flow, together: Company) -> bool:
-    """Whether a full link that is not the main cause was seen, by this connection or those beside it."""
+    """Whether a full link that is not the main cause was seen, by this connection or concurrent ones."""
     if flow.shared or flow.index in together.queued or not flow.rate_exact:
         return True
     if flow.full_share is not None and flow.full_share < SELDOM:

@@ -1,4 +1,4 @@
-"""When nothing was in the bottleneck, as captures show it: the one estimate behind all that is said of it.
+"""When nothing was in the bottleneck, as captures show it: the one estimate behind all sentences about it.
 
 Its rate is the one that is shown, and what a capture at the data sender sees is handed to a queue that is
 served at that rate. The link is idle while that queue is empty: after a pause of the sender it is busy for as

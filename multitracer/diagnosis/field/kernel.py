@@ -1,4 +1,4 @@
-"""What the kernel's own counters say of retransmissions and drops: they overrule a capture."""
+"""What the kernel's own counters report of retransmissions and drops: they overrule a capture."""
 
 from __future__ import annotations
 

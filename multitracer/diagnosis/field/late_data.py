@@ -13,7 +13,7 @@ LEAST_S, LEAST_SHARE = 1.0, 0.25
 
 
 def late_data(flows: Sequence[Flow], command: str = "") -> Finding | None:
-    """Say that no data passed for long after the handshake, which no time of a transfer has.
+    """Report that no data passed for long after the handshake, a time that belongs to no transfer.
 
     Next to its sender that is the application's doing. Elsewhere the first data may have been lost, each
     time that it was sent.

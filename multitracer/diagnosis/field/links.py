@@ -79,7 +79,7 @@ def _ways(flows: Sequence[Flow], host: str) -> dict[int, Way | None]:
     """Of each connection, which way its data went from the host with most data.
 
     None throughout where that did not both send and receive. The two directions of a path are two links: what
-    fills one says nothing of the other.
+    fills one shows nothing of the other.
     """
     sent = {flow.index for flow in flows if flow.sender == host}
     if not sent or all(flow.index in sent for flow in flows if host in ends(flow)):

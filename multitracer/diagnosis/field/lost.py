@@ -1,4 +1,4 @@
-"""What is said of losses, retransmissions and recovery."""
+"""Sentences on losses, retransmissions and recovery."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from multitracer.output.losses import may_be_again, needless_prefix, says_little
 LEAST_ACKS = 3
 
 LEAST_ACKS_SHARE = 0.01
-"""Of so many lost ACKs, and so much of all, on, they are said: the next ACK makes up for most of them."""
+"""Lost ACKs are reported from this number and share on: the next ACK compensates for most of them."""
 
 ONE = 1.5
 """Segments that are repaired in an RTT of loss recovery, at most, where that takes one for each."""
@@ -35,13 +35,13 @@ OVERTAKEN = 3
 """So many reordered segments may be why more were retransmitted, if these were mostly needless."""
 
 FEW = 3
-"""From so many segments by fast retransmit on it is said that one an RTT is slow."""
+"""From so many segments by fast retransmit on, the sentence states that one per RTT is slow."""
 
 FILLED = 0.1
-"""From this part of its time on it is said that the receiver's window had no room in it."""
+"""From this part of its time on, the sentence states that the receiver's window had no room in it."""
 
 SILENT = 0.25
-"""From this part of its time on it is said that nothing was sent in it, where no timer shows."""
+"""From this part of its time on, the sentence states that nothing was sent in it, where no timer shows."""
 
 
 def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
@@ -49,7 +49,7 @@ def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
 
     ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
     never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
-    `whose` stands behind the segments, where not all connections of the sentence are meant.
+    `whose` follows the segments, where not all connections of the sentence are meant.
     """
     again = sum(flow.data_retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
@@ -85,7 +85,7 @@ def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
 
 
 def _beside_counts(share: float) -> str:
-    """An upper bound beside the counts that it is made of, rounded as other shares are."""
+    """An upper bound with the counts that it is made of, rounded as other shares are."""
     return percent(share) if share >= 0.0005 else percent_at_most(share)
 
 
@@ -226,7 +226,7 @@ def held_in_recovery(group: Group) -> str:
 
     Away from the sender nothing distinguishes a small window from a sender that paces itself slower.
 
-    With what else held it then: the receiver's window, a silence, one segment in each RTT.
+    With what else limited it then: the receiver's window, an idle time, one segment in each RTT.
     """
     flows = group.flows
     most = "at most " if any(flow.recovery_at_most for flow in flows) else ""
@@ -367,6 +367,6 @@ def by_cause(flows: tuple[Flow, ...]) -> str:
     # Away from the sender each count may be larger or smaller: a timer shows by what it sent alone.
     there = all(flow.point == "snd" and not flow.guessed for flow in flows)
     inferred = "" if there else "by inference "
-    # Those that were lost before the capture in their turn do not show.
+    # Those that were lost before the capture as well do not show.
     seen = "of the retransmissions seen, " if any(flow.some_missing for flow in flows) else ""
     return f"; {seen}{inferred}{joined(causes)}" if any(causes) else ""

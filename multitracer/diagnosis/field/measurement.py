@@ -178,7 +178,7 @@ def _lost(m: Timeline, results: Mapping[str, Result]) -> dict[int, int]:
 
 
 def _with_losses(m: Timeline, found: list[Finding], entries: Sequence[Object]) -> list[Finding]:
-    """Some packets behind what is said of losses, of the worst connections: a summary has no chains."""
+    """Some packets behind the sentences on losses, of the worst connections: a summary has no chains."""
     place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
     worst = sorted((one for one in entries if one["loss_records"]), key=severity)[:MOST_EVIDENCE]
     if place is None or not worst:
@@ -191,7 +191,7 @@ def _with_losses(m: Timeline, found: list[Finding], entries: Sequence[Object]) -
 
 
 def _with_records(found: list[Finding], chains: list[Finding]) -> list[Finding]:
-    """The records, the picture and the chains behind what is said of losses."""
+    """The records, the picture and the chains behind the sentences on losses."""
     place = next((at for at, one in enumerate(found) if one.kind in _LOSS), None)
     if place is None or not chains:
         return found

@@ -123,7 +123,7 @@ class Offered:
         again = sum(entry["retransmissions"]["total"] for entry in self.entries)
         queue = self.entries[0].get("queue_at_losses") if len(self.entries) == 1 else None
         if queue is not None and queue["dropped"] is not None:
-            # How long the queue was beside the losses says more than for how long the link was full.
+            # How long the queue was at the losses shows more than for how long the link was full.
             return float(queue["at_longest"] / queue["of"])
         fast = sum(entry["retransmissions"]["fast"] for entry in self.entries)
         full_share = min(self._by_data(one.full_share or 0.0 for one in self.flows), 1.0)
@@ -142,7 +142,7 @@ class Offered:
 
     @property
     def together_s(self) -> float:
-        """Seconds in which any of the transfers went on."""
+        """Seconds in which any of the transfers was active."""
         return _covered_s(_span(entry) for entry in self.entries)
 
     def without_s(self, late_s: Mapping[int, float]) -> float:

@@ -10,13 +10,13 @@ from multitracer.diagnosis.field.groups import Group
 from multitracer.model.quantities import count, duration
 
 TENTHS_S = 0.5
-"""Of a shorter part of some seconds tenths say too little."""
+"""For a shorter part of some seconds, tenths are too coarse."""
 
 
 def held(group: Group, exactly: str = "") -> str:
     """``connection 3 for 1.0 of 2.0 s``, ``37 connections for 657.6 of 1,583.2 s, summed``.
 
-    `exactly` stands before the time: ``at most``.
+    `exactly` precedes the time: ``at most``.
     """
     summed = f"{', summed' if len(group.flows) > 1 else ''}"
     return f"{whom(group)} for {exactly}{time_of(group)}{summed}"

@@ -98,7 +98,7 @@ USED = 0.1
 
 
 def _full_beside(group: Group) -> str:
-    """For how long the link was full beside the full window, and at what rate, where one shows it."""
+    """For how long the link was full in addition to the window, and at what rate, where one shows it."""
     full_s = sum(full_beside_window_s(flow) for flow in group.flows)
     if full_s < (BESIDE if all(flow.rate_bps for flow in group.flows) else MOSTLY_BESIDE) * group.seconds:
         return ""
@@ -112,9 +112,9 @@ def _full_beside(group: Group) -> str:
 
 
 def _full_in_recovery(group: Group) -> str:
-    """For how long the window was full during loss recovery besides, if that is much beside the time named.
+    """For how long the window was also full during loss recovery, if that is a large part.
 
-    What is said of loss recovery itself has the rest.
+    The sentence on loss recovery itself has the rest.
     """
     full_s = sum(max(window_full_in_recovery_s(flow) - recovery_s(flow), 0.0) for flow in group.flows)
     if full_s < IN_RECOVERY * group.seconds:
@@ -123,14 +123,13 @@ def _full_in_recovery(group: Group) -> str:
 
 
 IN_RECOVERY = 0.05
-"""From this part of the time of a receiver's window on, it is said for how long it was full in recovery."""
+"""From this part of a receiver window's time on, the sentence states for how long it was full in recovery."""
 
 BESIDE, MOSTLY_BESIDE = 0.25, 0.5
-"""From this part of the time of a receiver's window on, it is said that the link was full beside it; the
-second where its rate is not known."""
+"""From these parts of a receiver window's time on, a full link is stated, too (second: of unknown rate)."""
 
 PACED = 0.05
-"""From this part of the time of a receiver's window on, it is said that it had room."""
+"""From this part of the time of a receiver's window on, the sentence states that it had room."""
 
 _RECEIVERS = {
     None: "limited by the receiver's window",

@@ -1,7 +1,7 @@
 """What a receiver's window did: its reader was slow, or stopped; or the window is small, or fills the link.
 
 A window that is small and is emptied at once is in flight all of the time: data comes at one window per RTT.
-If less comes, the rest of the window lay unread.
+If less arrives, the rest of the window was unread.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MERGED_S = 2e-4
 """Segments that come closer than this may reach the receiver's TCP as one."""
 
 BRIEF = 0.01
-"""That a window was closed for less than this part of the time that it took says nothing."""
+"""That a window was closed for less than this part of the time that it took shows nothing."""
 
 PACE = 1.2
 """A rate of IP packets up to so many times the goodput is the pace of what limited the transfer all along."""
@@ -52,7 +52,7 @@ ACK_DELAY_MS = 500.0
 """The longest that a receiver may withhold an ACK (RFC 9293, 3.8.6.3)."""
 
 STEADY = 0.5
-"""The 95th percentile of a queue that always stands is above its median by less than this part of that."""
+"""The 95th percentile of a standing queue is above its median by less than this part of that."""
 
 _MOSTLY = 0.5
 
@@ -131,7 +131,7 @@ def window_fills_link(flow: Flow) -> bool:
     """Whether the receiver's window keeps the queue of a full link filled: more would only wait longer.
 
     The window is more than the path holds, and all of it is in flight: if the reader were slow, some of it
-    would lie unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
+    would be unread. Or the RTT is longer than any receiver withholds an ACK: only a queue does that.
     """
     if _closed_for_long(flow) or flow.queue_ms is None or (flow.full_share or 0.0) < FULL:
         return False
@@ -158,7 +158,7 @@ def _busy(flow: Flow) -> float:
 def paced_by_reader(flow: Flow) -> bool:
     """Whether data came at the rate at which the receiver's application read, which is no link's.
 
-    What is in flight behind a link is all of the window; what lies unread is not in flight.
+    What is in flight behind a link is all of the window; unread data is not in flight.
     """
     if flow.rate_bps is None or flow.goodput_bps is None or not _behind_its_window(flow):
         return False
@@ -207,7 +207,7 @@ def _may_lie_unread(flow: Flow) -> bool:
     """Whether much of the window may have been data that the application had not read."""
     if _closed_for_long(flow) or reader_of(flow) not in (SMALL, None):
         return True
-    # Without timestamps, at one pace, what lay unread and what waited in a hidden queue are the same.
+    # Without timestamps, at one pace, unread data and data in a hidden queue look the same.
     pace = flow.rate_bps is not None and flow.rate_bps <= PACE * (flow.goodput_bps or 0.0)
     if pace and flow.rtt_ms is None and (window_used(flow) or 0.0) < _MOSTLY:
         return True

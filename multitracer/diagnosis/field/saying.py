@@ -51,7 +51,7 @@ def sentences(
     )
     flows = [one for one in seen_flows if one is not None]
     found = groups(flows)
-    # What was lost of a connection is said once: by the first sentence that is about it, else by the first.
+    # The losses of a connection are reported once: by the first sentence that is about it, else by the first.
     about = any(group.kind in OF_LOSS for group in found)
     with_losses: set[int] = set()
     of_their_own = {one.index for group in found if group.kind in RECOVERY for one in group.flows}
@@ -84,8 +84,7 @@ def _beside_shown(one: Flow, shown: Container[tuple[str, str]]) -> Flow:
 
 
 _LITTLE, _COVERED = 0.001, 0.8
-"""What applications with a smaller part of all data did is not worth a sentence behind others, if those
-were there for this part of their time."""
+"""Applications with less data get no sentence after others that were active for this part of the time."""
 
 
 def _carries_little(group: Group, flows: list[Flow]) -> bool:
@@ -110,7 +109,7 @@ def _usual_opening(group: Group) -> bool:
     late = any(flow.syn_timeouts for flow in group.flows)
     if late or group.kind != SLOW_START or sum(handshakes) <= group.seconds / 2 or group.weight >= _OPENING:
         return False
-    # A SYN waits in a queue that stands already, too.
+    # A SYN waits in an existing queue, too.
     return all(
         flow.base_rtt_ms is not None
         and spent_s <= 2 * (flow.base_rtt_ms + (flow.queue_ms[1] if flow.queue_ms else 0.0)) / 1e3

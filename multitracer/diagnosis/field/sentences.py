@@ -33,9 +33,9 @@ from multitracer.model.quantities import count, duration, rate
 from multitracer.output.costs import SAID_S
 
 TIMED = 0.5
-"""From this part of the time that a queue held on, the waits for a timer behind its refusals are said."""
+"""From this part of the time that a queue held on, the waits for a timer after its refusals are reported."""
 _FILLING = 0.5
-"""Connections that filled the link behind the queue are said if they took this part of the time of all."""
+"""Connections that filled the link behind the queue are reported from this part of the total time on."""
 
 
 def text(group: Group, *, with_loss: bool) -> str:
@@ -45,7 +45,7 @@ def text(group: Group, *, with_loss: bool) -> str:
     ----------
     group : Group
     with_loss : bool
-        What was lost is said too, even if nothing was.
+        Losses are reported, too, even if there were none.
     """
     said = SENTENCES[group.kind](group)
     if with_loss and group.kind in _SAY_LOSS:
@@ -77,7 +77,7 @@ def _recovery(group: Group) -> str:
     # Others fill a link that one leaves to them.
     if any(flow.shared or flow.link_known for flow in group.flows):
         return f"; {what} took {duration(took_s)} of their time{summed}"
-    # For how long its cost says, by another model.
+    # The duration is in its cost, by another model.
     return f"; {what} left the link less than full{one_a_round_trip(group)}"
 
 
@@ -118,7 +118,7 @@ def _local_drop(group: Group) -> str:
     group = replace(group, seconds=min(small_s, group.seconds))
     if any(flow.retransmissions for flow in group.flows):
         return f"{said}{by_cause(group.flows)}{held_in_recovery(group)}{late}"
-    # A queue that drops stands before a link that is full then: for how long, no RTT behind it shows.
+    # A queue that drops is in front of a link that is full then: for how long, no RTT behind it shows.
     or_full = ", or the full link," if all(flow.rate_bps is None for flow in group.flows) else ""
     return f"{said}; the reduced congestion window after that{or_full} limited {held(group)}{late}"
 
@@ -259,14 +259,14 @@ def _showed_link(flow: Flow) -> bool:
 
 
 def _handshake_too(handshake_s: float, group: Group) -> str:
-    """How long the handshake took beside what a sentence is about: its cost has both."""
+    """How long the handshake took in addition to what a sentence is about: its cost has both."""
     if handshake_s < 0.1 * group.seconds:
         return ""
     return f"; the handshake took {duration(handshake_s)}{_since(group)}"
 
 
 def _window_too(flows: tuple[Flow, ...], seconds: float) -> str:
-    """How long the congestion window was the limit beside what a sentence is about; nothing if hardly so."""
+    """How long the congestion window was the limit in addition to what a sentence is about; "" if hardly."""
     them = "the transfer" if len(flows) == 1 else "them"
     return f"; the congestion window limited {them} for {duration(seconds)}" if seconds >= SAID_S else ""
 
@@ -327,6 +327,6 @@ SENTENCES: dict[str, Callable[[Group], str]] = {
 }
 
 _PROVEN = 0.9
-"""Of stalls of which less of the silence is proven it is said that they lasted for that at least."""
+"""Stalls of which less than this is proven are reported as lasting at least that."""
 
 _SAY_LOSS = ("bottleneck", "queue", "idle_receiver_window", "idle_application")

@@ -10,7 +10,7 @@ from multitracer.output.rtt import HOST_MS
 NOTABLE = 0.01
 """What Nagle's algorithm held is a sentence from this part of the transfer on."""
 SEVERAL = 3
-"""From so many requests on they are said of one who sends more in them than comes back."""
+"""From so many requests on they are reported for an end that sends more in them than it receives."""
 
 
 @frozen
@@ -106,7 +106,7 @@ def turn_words(flow: Flow) -> str:
     most = {False: "", True: "at most "}
     least = "at least " if turns.client_at_most or turns.server_at_most else ""
     if turns.requests == 1:
-        # Beside the end that answers no path is between a request and its response.
+        # Next to the end that answers no path is between a request and its response.
         path = f", the path {least}{duration(turns.paths_s)}" if 1e3 * turns.paths_s > HOST_MS else ""
         return (
             f"; one request: the server ({turns.server}) took {most[turns.server_at_most]}"

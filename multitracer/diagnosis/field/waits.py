@@ -11,7 +11,7 @@ MOSTLY_STALLED = 0.5
 """A congestion window that was small for this part of a stall on was what the sender seemed to wait for."""
 
 UNKNOWING = ("unknown", "loss_recovery", "congestion_window")
-"""What a sender seems to wait for while no ACK says that the link goes on."""
+"""What a sender seems to wait for while no ACK shows that the link continues."""
 
 BURSTS = 0.125
 """A shorter queue than this part of the base RTT is one of bursts, unless the link was full half the time."""
@@ -23,10 +23,9 @@ WAITED_FOR = 2
 def waits_s(flow: Flow) -> dict[str, float]:
     """Seconds by what the sender waited for, without those in which its path was stalled.
 
-    `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`:
-    the application had written, and TCP did not send yet.
-    The shares of limits have no place for these: the sender waited for ACKs, or for its timer, and nobody
-    is the limit of a path on which nothing moves.
+    `LAST_ACK_NAME` is among them: nothing was left to send, and no window held it back. So is `NAGLE`: the
+    application had written, and TCP did not send yet. The shares of limits have no place for these: the
+    sender waited for ACKs, or for its timer, and neither is the limit of a path on which nothing moves.
     """
     if not flow.limits_s:
         return {}
@@ -56,7 +55,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
     if longer_s >= MOSTLY_STALLED * left_s > 0.0:
         spent["congestion_window"] -= longer_s
         left_s -= longer_s
-    # A link that went on meanwhile was what took that time, whatever its sender could make of it.
+    # A link that continued meanwhile was what took that time, whatever its sender could make of it.
     went_on_s = min(flow.carried_on_s, sum(flow.stalls_s))
     for name in UNKNOWING:
         # Before the first loss it was the window that left the link idle.

@@ -1,1 +1,1 @@
-"""What an expert would say about a transfer: sentences with numbers, evidence and pictures."""
+"""What an expert would report about a transfer: sentences with numbers, evidence and pictures."""

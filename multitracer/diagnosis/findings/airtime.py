@@ -30,7 +30,7 @@ KNOWN_SHARE = 0.95
 
 
 def air(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
-    """Say who had the air during the transfer, where that left little, and what the link's part went into.
+    """Report who used the channel during the transfer, if that left little, and how the link used its part.
 
     Only frames that the monitor captured count, and nothing is reported where their airtime is unknown.
 

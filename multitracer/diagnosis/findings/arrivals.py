@@ -20,7 +20,7 @@ from multitracer.model.timeline import Connection, Timeline
 Summary = dict[str, Any]
 
 _SILENCE_S = 1.0
-_BEYOND = 10.0  # times the median distance of two segments: nobody's pauses are called silence for less
+_BEYOND = 10.0  # times the median distance of two segments: shorter pauses are not reported
 
 
 def arrivals(m: Timeline, connections: list[Summary]) -> list[Finding]:
@@ -72,7 +72,7 @@ def _silences(
     -------
     tuple
         Seconds that count as long, how often that was, from when to when at worst, and the packets that
-        ended it, the longest silence first.
+        ended it, the longest first.
     """
     rows = data_at(m, connection, source)
     rows = rows.where((rows["length"] > 0) & ~damaged(rows))

@@ -122,7 +122,7 @@ def _late_poll(found: Result, sender: int) -> tuple[int, int, int] | None:
 
 
 def _given_up(m: Timeline, found: Result, direction: Object, results: Mapping[str, Result]) -> Finding | None:
-    """What the bearer gave up for certain; what its log may only have missed goes unsaid."""
+    """What the bearer gave up for certain; what its log may only have missed is left out."""
     lost = direction["discards"]
     if not lost["certain"] or not lost["unsent"] + lost["reset"]:
         return None

@@ -12,9 +12,9 @@ from multitracer.output.losses import some_missing
 Summary = Mapping[str, Any]
 
 _ANSWER_S = 1.0
-"""A reset that comes later than this after a timeout does not answer it: the other end ended by itself."""
+"""A reset that comes later than this after a timeout does not answer it: the other end closed by itself."""
 _CHANCE = 0.01
-"""Timeouts without an answer that chance brings to a measurement more often show no end of a transfer."""
+"""Unanswered timeouts that chance causes in more measurements than this show no end of a transfer."""
 
 _NAMED = 6
 """Of more connections that broke off, only so many are named by their number."""
@@ -24,7 +24,7 @@ MOST = 0.5
 
 
 def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Finding], list[Finding]]:
-    """Say that transfers broke off: bytes were never acknowledged, and timers or long waits show it.
+    """Report that transfers broke off: bytes were never acknowledged, and timers or long waits show it.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def unfinished(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Findin
         One for all connections whose timers brought no answer, one for those that only a reset answered, one
         for those that the other end reset later, and one for those that waited for an ACK when the capture
         ends. Those of most of the connections, or of most of what was sent, are the main cause; those of few
-        are said beside it.
+        are reported in addition.
     """
     shown = [entry for entry in connections if entry.get("unfinished")]
     usual = _usual_loss(connections, sum(entry["unfinished"]["timeouts"] for entry in shown))
@@ -75,7 +75,7 @@ _RESET_BY = {"sender": "the sender", "receiver": "the receiver", "both": "both e
 
 
 def cut_short(m: Timeline, connections: Sequence[Summary]) -> list[Finding]:
-    """Say that connections were reset before all data that they had sent was acknowledged.
+    """Report that connections were reset before all data that they had sent was acknowledged.
 
     Those whose timers had expired by then broke off (`unfinished`).
 

@@ -11,10 +11,10 @@ from multitracer.model.quantities import rate
 from multitracer.model.timeline import Timeline
 
 MOST = 2
-"""Numbers of one radio go with each other: so many, with the strongest correlations, are said."""
+"""Numbers of one radio go with each other: so many, with the strongest correlations, are reported."""
 
 LEAST_CHANGES = 3
-"""After so many changes of the cell a fall is said; after one it may be chance."""
+"""A fall is reported after so many changes of the cell; after one it may be chance."""
 
 
 def from_conditions(m: Timeline, summary: Mapping[str, Any]) -> list[Finding]:

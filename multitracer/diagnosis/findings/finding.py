@@ -37,7 +37,7 @@ class Finding:
     chains : tuple of int
         Numbers of the chains behind it.
     bounds_s : tuple of float or None
-        Between which the cost lies; None where it is measured.
+        Bounds of the cost; None where it is measured.
     of_s : float
         Seconds that all connections took that it is about.
     """
@@ -99,7 +99,7 @@ def in_sentences(text: str) -> str:
 
 
 def _clauses(text: str) -> list[str]:
-    """What stands between semicolons outside of parentheses."""
+    """The parts between semicolons outside of parentheses."""
     found, depth, begin = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")

@@ -51,7 +51,7 @@ Object = Mapping[str, Any]
 
 
 def hosts(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
-    """What the kernel's own account of a host says that captures can only guess."""
+    """What the kernel's own log of a host shows and captures can only infer."""
     found = results.get("host")
     if found is None or found.inconclusive is not None:
         return []
@@ -167,7 +167,7 @@ def _application(m: Timeline, one: Object, what: str, span_s: float) -> Finding 
     """An application that was away while TCP had nothing to send, or data to give.
 
     Of connections whose data went that way, and that carried a share of it: one that has read an answer and
-    writes nothing more holds nobody up.
+    writes nothing more delays no one.
     """
     entries = one["application"]["connections"]
     other = {"write": "read", "read": "write"}[what]

@@ -14,7 +14,7 @@ Object = Mapping[str, Any]
 MAIN = 0.5
 """Share of the time from which on a limit is the main cause."""
 SMALL = 0.01
-"""Transfers with less than this share of the data of the largest go unsaid."""
+"""Transfers with less than this share of the data of the largest are left out."""
 STILL_S = 0.2
 """Shorter stretches without a byte are no stall: the shortest RTO of Linux."""
 QUEUE_MS = 30.0
@@ -42,7 +42,7 @@ _INFERRED = {
 
 
 def from_logs(m: Timeline, summary: Object) -> list[Finding]:
-    """What limited these transfers, the most frequent first; alike ones are one sentence."""
+    """What limited these transfers, the most frequent first; equal ones are one sentence."""
     transfers = [one for one in summary.get("transfers", ()) if one["throughput_bps"] is not None]
     # Of a transfer that both ends logged, the sender's log shows more.
     chosen = [one for one in transfers if one["sends"] is not False or one["other_end"] is None]

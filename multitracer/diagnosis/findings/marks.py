@@ -1,4 +1,4 @@
-"""The packets behind what is said of congestion marks."""
+"""The packets behind the sentence on congestion marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CWR = 0x80
 
 
 def with_marks(m: Timeline, found: Sequence[Finding], entries: Sequence[Object]) -> list[Finding]:
-    """The findings, with the segments that say that a window was reduced (CWR) in the sentence on marks.
+    """The findings, with the segments that signal a reduced window (CWR) in the sentence on marks.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class _Outage:
 def outages(
     m: Timeline, connections: Sequence[Summary], timeouts: Sequence[Summary]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Say when nothing got through, and how much of the wait was the timer's backoff.
+    """Report when nothing got through, and how much of the wait was the timer's backoff.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _of_connection(m: Timeline, entry: Summary, timeouts: Sequence[Summary]) -> 
         if len(run) >= IN_A_ROW and not _got_smaller(m, entry, run):
             yield _Outage(start_s, end_s, run[-2]["t"] - start_s, run[-2]["t"], run)
         elif _hides_expiries(entry, run) and end_s - start_s >= (2**IN_A_ROW - 1) * _usual_rto_s(entry):
-            # Those between did not come by: at last a timer that doubles ran for half of the time, and more.
+            # Those between did not pass: at last a timer that doubles ran for half of the time, and more.
             yield _Outage(start_s, end_s, (end_s - start_s) / 2, None, run)
 
 

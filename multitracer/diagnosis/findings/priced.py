@@ -36,7 +36,7 @@ _APART = {
     "idle_receiver_window": ("idle_receiver_window",),
     "standstill": _AWAY,
 }
-"""Causes whose time is nobody else's, even if too short for a sentence, and the sentences that have it."""
+"""Causes with a time of their own, even if too short for a sentence, and the sentences that have it."""
 
 
 def along_the_link(
@@ -77,7 +77,8 @@ def _claim(one: Finding, chains: Sequence[Object]) -> Claim:
         return Claim(one.cost_s)
     mine = [chains[number - 1] for number in sorted(one.chains)]
     if one.kind in _AWAY:
-        # A link that gives up after so many attempts would have gone on repeating; one that left would not.
+        # A link that gives up after so many attempts would have continued to retransmit; one that left would
+        # not.
         gave_up = [chain for chain in mine if _gave_up(chain)]
         away_s = sum(chain["held_s"] for chain in mine if chain not in gave_up)
         return Claim(one.cost_s + away_s, certain=not gave_up)
@@ -160,7 +161,7 @@ def from_captures(
             shared_s, open_s = (0.0, rest_s) if written else (rest_s, 0.0)
             claims.append(Claim(own_s, shared_s, open_s=open_s, beyond_s=beyond_s))
         elif one.kind == "standstill" and not one.chains:
-            # While a path stalls behind it, a link goes on with what waits for it.
+            # While a path stalls behind it, a link continues with what waits for it.
             idle_s, most_s = (min(s, one.cost_s) for s in idle.get(_STALLED, (one.cost_s, one.cost_s)))
             idle_s = max(min(idle_s, one.cost_s), 0.0)
             open_s = sum(sum(known.silences_s) - sum(known.stalls_s) for known in path.flows)
@@ -233,7 +234,7 @@ def _with(found: Sequence[Finding], priced: Sequence[Cost]) -> list[Finding]:
 
 
 def _unseen_s(entry: Object) -> float:
-    """What of a transfer is over before its first packet comes by, or begins when its last ACK has."""
+    """What of a transfer is over before its first packet passes, or begins after its last ACK."""
     half = (entry.get("rtt") or {}).get("toward_sender") or {}
     return float(half.get("min_ms") or 0.0) / 1e3
 

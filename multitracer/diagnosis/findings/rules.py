@@ -1,4 +1,4 @@
-"""The rules of the diagnosis: when each kind of sentence is said, how it is measured, where it is defined."""
+"""The rules of the diagnosis: when each kind of sentence is used, how it is measured, where it is defined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SentenceRule(NamedTuple):
     title : str
         A heading of a few words.
     when : str
-        What has to hold for it to be said.
+        The condition for its use.
     measured : str
         How its numbers come about.
     source : str

@@ -1,4 +1,4 @@
-"""SACK blocks that no sender can use: they lie outside the data that was sent."""
+"""SACK blocks that no sender can use: they are outside the data that was sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOKED_AT = 20
 
 
 def unusable_blocks(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Say that SACK blocks lie outside the data that was sent, as seen where the sender's numbers are.
+    """Report that SACK blocks are outside the data that was sent, as seen where the sender's numbers are.
 
     A firewall that changes sequence numbers, and ACK numbers back, and leaves the blocks as they are, makes
     all of them useless: a sender ignores what it has not sent.

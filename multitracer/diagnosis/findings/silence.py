@@ -1,4 +1,4 @@
-"""Sentences about a silence behind the last data: no response, or data that stopped."""
+"""Sentences about the time after the last data: no response, or data that stopped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from multitracer.output.digest import transfer_s
 from multitracer.output.observed import hosts
 
 LEAST_SHARE = 0.25
-"""A silence of this part of the transfer is a sentence."""
+"""A time of this part of the transfer is worth a sentence."""
 
 LONG_S = 3.0
 """So long, or longer than the transfer, it is the main cause."""
@@ -35,7 +35,7 @@ _SEVERAL = {
 
 
 def silences(m: Timeline, connections: Sequence[Summary]) -> tuple[list[Finding], list[Finding]]:
-    """Say that no response came, or that data stopped, and for how long nothing passed.
+    """Report that no response came, or that data stopped, and for how long nothing passed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _of_one(entry: Summary) -> str:
 
 
 def _is_certain(entry: Summary) -> bool:
-    """Whether more shows it than a FIN: the answer to one may come behind the end of the capture."""
+    """Whether more shows it than a FIN: the answer to one may come after the end of the capture."""
     found: dict[str, Any] = entry["silence"]
     return bool(found["shown_by"] != "unanswered_fin" or found["repeated"] > 1)
 

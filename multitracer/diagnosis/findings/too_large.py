@@ -47,7 +47,7 @@ class TooLarge(NamedTuple):
 
 
 def too_large(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Say that a path takes no full segments, and that the sender found out and sent smaller ones.
+    """Report that a path carries no full segments, and that the sender detected it and sent smaller ones.
 
     A router that drops what is larger than the next link's MTU reports it by ICMP; where that is filtered,
     the sender learns it only from its timers, if its TCP looks for the reason at all.
@@ -141,7 +141,7 @@ def sizes(data: Table, mss: int | None) -> TooLarge | None:
 
 
 def _perhaps_again(seq: Times, end: Times, copies: npt.NDArray[np.intp]) -> Flags:
-    """Whether a copy of some byte passes behind each segment; of some also where one beside it does."""
+    """Whether a copy of some byte passes after each segment; of some also where one next to it does."""
     order = np.argsort(seq[copies], kind="stable")
     places, starts = copies[order], seq[copies][order]
     longest = int((end - seq).max())

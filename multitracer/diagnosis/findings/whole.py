@@ -37,11 +37,11 @@ IDLE_WORDS = {
 """Why a link is idle, by each cause of idle phases."""
 
 WORTH_SAYING = 0.01
-"""Duplicates are named beside an estimate from this part of what the link carried on."""
+"""Duplicates are named with an estimate from this part of what the link carried on."""
 
 
 MOST_IDLE = 0.9
-"""That the link was idle for at most so much of the time says nothing."""
+"""An upper bound of the idle time above this share is not reported."""
 
 
 def headline(m: Timeline, utilization: Summary) -> Finding | None:
@@ -71,9 +71,9 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
     about_idle, idle_share_said = idle_share(utilization)
     said_s = idle_share_said * span if about_idle else idle
     all_used = nearly_all(utilization)
-    # Beside an estimate of nearly all, what it was idle for at most is only how little the estimate knows.
+    # With an estimate of nearly all, the upper bound of the idle time is only the estimate's uncertainty.
     vague = all_used is None and value >= NEARLY_ALL and about_idle == "at most "
-    # Beside an estimate, a few duplicates are no reason for what is missing.
+    # With an estimate, a few duplicates do not explain what is missing.
     worth_it = logged or twice >= WORTH_SAYING * carried
     parts = [
         f"the link was idle for {about_idle}{seconds(said_s)} of {seconds(span)}"
@@ -89,7 +89,7 @@ def headline(m: Timeline, utilization: Summary) -> Finding | None:
 
 
 def well(m: Timeline, utilization: Summary) -> Finding:
-    """Say the one sentence for a transfer without anything to find: the log of the link proves it."""
+    """The one sentence for a transfer without any problem: the log of the link proves it."""
     text = f"TCP used {utilization['value']:.1%} of the link capacity: all is well"
     return Finding(text, 0.0, "well", plot_command(m, None, None))
 
@@ -151,7 +151,7 @@ def idle_causes(
 def queue(
     m: Timeline, connections: list[Summary], queueing: Summary, timeouts: list[Summary], *, stood: bool
 ) -> Finding | None:
-    """Say that much more was in flight than the path holds, and what that did to the RTT and to SYNs.
+    """Report that much more was in flight than the BDP, and how that affected the RTT and SYNs.
 
     Parameters
     ----------

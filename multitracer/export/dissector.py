@@ -74,7 +74,7 @@ def write(analysis: Answers, path: str, *, point: str = "snd") -> int:
     Returns
     -------
     int
-        Packets that something is said of.
+        Packets with a note.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def errors(measurement: Timeline, entity: int) -> list[int]:
 
     Slots count from the first frame that any entity sent, as those of the lab's link do. A slot is destroyed
     if a frame was sent in it and the log shows no reception at the peer that fits: the same frame, about one
-    link delay later. Slots in which the log shows nothing sent say nothing and count as good. So do those
+    link delay later. Slots in which the log shows nothing sent show nothing and count as good. So do those
     whose frames were still in transit when the log ended, and those whose frames reached a peer that had
     given up and ignored everything but the answer to its SABM: no log shows whether the air destroyed them,
     and a replay in which the peer does the same does not depend on it.
@@ -209,7 +209,7 @@ def resets_to_lose(measurement: Timeline) -> int:
 
 
 def _senders(measurement: Timeline) -> set[int]:
-    """Entities of which the log says that they sent anything."""
+    """Entities that sent anything by the log."""
     found: set[int] = set()
     for name in ("link_frames", "link_events"):
         rows = measurement.table(name)

@@ -22,7 +22,7 @@ _ASCII = str.maketrans(
 
 @contextlib.contextmanager
 def writing(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file under a temporary name beside `path`, renamed to it when all went well and removed when not.
+    """A file under a temporary name next to `path`, renamed to it on success and removed on failure.
 
     A name that ends in ``.gz`` is written compressed.
 

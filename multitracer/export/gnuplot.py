@@ -1,4 +1,4 @@
-"""A figure as a gnuplot script with its data beside it."""
+"""A figure as a gnuplot script with its data in it or next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the analysis says of single packets of a capture, for tools that show packets."""
+"""What the analysis shows of single packets of a capture, for tools that show packets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LIMITS = {
 
 @dataclass
 class Note:
-    """What is said of one packet; empty where nothing is.
+    """The note on one packet; empty where there is none.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def notes(analysis: Answers, source: int) -> dict[int, Note]:
     Parameters
     ----------
     analysis : Answers
-        All answers; those that are not there leave their part of the notes empty.
+        All answers; those that are missing leave their part of the notes empty.
     source : int
         Number of the capture.
     """

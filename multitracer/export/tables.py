@@ -126,7 +126,7 @@ def _cell(value: object) -> object:
 
 def _one(frame: pd.DataFrame, path: str, kind: str) -> None:
     if kind == "parquet":
-        import_module("pyarrow.parquet")  # pandas does not say why it cannot be loaded: perhaps no memory
+        import_module("pyarrow.parquet")  # pandas does not report why it cannot be loaded: perhaps no memory
         with writing(path, binary=True) as file:
             frame.to_parquet(file, engine="pyarrow", index=False)
         return

@@ -47,7 +47,7 @@ OTHER = "pink"
 
 
 def write(figure: Figure, path: str) -> list[str]:
-    """Write every panel that has a y axis: the tallest to `path`, the others beside it.
+    """Write every panel that has a y axis: the tallest to `path`, the others next to it.
 
     Returns
     -------

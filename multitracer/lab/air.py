@@ -37,7 +37,7 @@ class Air:
         self._calls = 0
 
     def lost(self, slot: int) -> bool:
-        """Say whether slot number `slot` (from 0, never going back) is lost."""
+        """Return whether slot number `slot` (from 0, never decreasing) is lost."""
         settings = self.settings
         if settings.kind == "perfect":
             return False
@@ -51,7 +51,7 @@ class Air:
         return self._gilbert_elliott(slot)
 
     def lost_at(self, t_ns: int) -> bool:
-        """Say whether what is sent at `t_ns` (since the run's begin) is lost, by `slot_ms` or by counting."""
+        """Whether what is sent at `t_ns` (since the run's begin) is lost, by `slot_ms` or by counting."""
         if self.settings.slot_ms > 0:
             return self.lost(int(t_ns / (self.settings.slot_ms * 1e6)))
         self._calls += 1
@@ -60,7 +60,7 @@ class Air:
     def _gilbert_elliott(self, slot: int) -> bool:
         settings, draw = self.settings, self._random.random
         if slot - self._next_slot > _JUMP:
-            # A very long silence: draw the state from the chain's stationary distribution at once.
+            # A very long idle time: draw the state from the chain's stationary distribution at once.
             to_bad, to_good = settings.p_good_to_bad, settings.p_bad_to_good
             self._bad = draw() * (to_bad + to_good) < to_bad if to_bad + to_good > 0 else self._bad
             self._next_slot = slot

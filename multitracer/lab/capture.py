@@ -18,7 +18,7 @@ FLUSH_S = 1.2
 
 @dataclass(frozen=True)
 class CaptureCounts:
-    """What tcpdump said at its end; `dropped` packets were lost to a full buffer."""
+    """What tcpdump reported at its end; `dropped` packets were lost to a full buffer."""
 
     captured: int
     received: int
@@ -100,7 +100,7 @@ class Capture:
         return CaptureCounts(*numbers)
 
     def abort(self) -> None:
-        """Stop it, whatever state it is in; nothing if it has ended."""
+        """Stop it in any state; nothing if it has ended."""
         stop(self._process)
 
 

@@ -40,7 +40,7 @@ class Counters:
         )
 
     def open_sockets(self) -> int:
-        """Connections that still have something to say (neither listening nor in TIME-WAIT)."""
+        """Connections that are still open (neither listening nor in TIME-WAIT)."""
         sockets = parse_sockets(_whole(self._files[2]))
         return sum(1 for state, _ in sockets if state not in (_LISTEN, _TIME_WAIT))
 

@@ -318,7 +318,7 @@ def _block(path: str, block: Any, room: int) -> list[Job]:
     for picked in itertools.product(*grid.values()):
         choice = dict(zip(grid, picked, strict=True))
         values = {**common, **choice}
-        load(scenario, values=values)  # says what is wrong before anything runs
+        load(scenario, values=values)  # reports errors before anything runs
         jobs.extend(Job(scenario, values, seed, _name(label, choice, seed)) for seed in seeds)
     return jobs
 

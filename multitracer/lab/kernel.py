@@ -32,7 +32,7 @@ def setns(fd: int, kind: int) -> None:
 
 
 def detached_mount(filesystem: str) -> int:
-    """Mount a pseudo file system without a mount point: nobody else sees it, and it goes with its descriptor.
+    """Mount a pseudo file system without a mount point, private, for the life of its descriptor.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class SendBuffer:
 
     @property
     def end_offset(self) -> int:
-        """Offset behind the last byte put in."""
+        """Offset after the last byte put in."""
         return self.next_offset + len(self._data)
 
     def put(self, data: bytes) -> None:

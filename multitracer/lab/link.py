@@ -59,7 +59,7 @@ class FrameSink(Protocol):
 
 @dataclass
 class Truth:
-    """What really happened, kept by the model beside its log (becomes ``truth.json``).
+    """What really happened, kept by the model in addition to its log (becomes ``truth.json``).
 
     Attributes
     ----------

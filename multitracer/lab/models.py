@@ -12,8 +12,8 @@ path      plain links in series, captures between them           `PathSettings`
 
 "interfaces" (`InterfacesSettings`) is no model: the kernel itself carries the packets between real devices.
 
-In ``truth.counts`` frames, queue drops, resets and flushed bytes stand at the side of the entity that sent,
-dropped or flushed; packets (in, out, lost, corrupted, tossed) stand at the side where they entered the link.
+In ``truth.counts`` frames, queue drops, resets and flushed bytes are counted at the side of the entity that
+sent, dropped or flushed; packets (in, out, lost, corrupted, tossed) at the side where they entered the link.
 """
 
 from __future__ import annotations

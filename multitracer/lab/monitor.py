@@ -58,7 +58,7 @@ class Monitor:
             self._hear(end_ns, 1 - side, self.frames.ack(side), "monitor_missed_acks")
 
     def leave(self, t_ns: int, roam: bool) -> None:
-        """The station goes; a roaming one just does not answer any more."""
+        """The station leaves; a roaming one just does not answer any more."""
         if not roam:
             self._hear(t_ns, 0, self.frames.deauthentication(0), None)
             self._hear(t_ns + self.frames.answer_ns, 1, self.frames.ack(0), None)

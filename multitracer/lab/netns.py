@@ -2,7 +2,7 @@
 
 ``ip netns add`` would leave a bind mount behind if the run were killed. A namespace that is only held by
 descriptors and processes needs no cleaning up: the kernel removes it, with its devices and routes, when the
-last of them is gone. To look into one while it runs: ``nsenter --net=PATH`` with `Namespace.path`.
+last of them is closed. To look into one while it runs: ``nsenter --net=PATH`` with `Namespace.path`.
 """
 
 from __future__ import annotations

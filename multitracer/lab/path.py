@@ -1,4 +1,4 @@
-"""Several plain links in series; whoever listens between two of them sees what a tap there would."""
+"""Several plain links in series; a tap can be placed between any two of them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Lateness:
 
     @property
     def bad(self) -> bool:
-        """Whether the machine was too busy for the link's times to mean what they say."""
+        """Whether the machine was too busy for the link's times to be accurate."""
         return self.max_ms > _BAD_MS or self.late > self.events * _BAD_SHARE
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A queueing discipline of the kernel on a device of a run, and what it says it dropped."""
+"""A queueing discipline of the kernel on a device of a run, and the drops that it counted."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Recorder(FrameSink, Protocol):
 
 
 def replaces_log(link: Link | RealLink) -> str | None:
-    """Name of the capture that stands in the place of the link's log; None if the log does."""
+    """Name of the capture that replaces the link's log; None if the log does."""
     if isinstance(link, RlcAmLink):
         return "rlc.pcapng" if link.is_recorded else None
     return "wifi.pcap" if isinstance(link, ArqLink) and link.monitor is not None else None
@@ -37,7 +37,7 @@ def open_recorder(
     ----------
     link : Link or RealLink
     gsmtap : bool
-        Whether a capture beside the log is wanted.
+        Whether a capture in addition to the log is wanted.
     file : callable
         Path of a file in the making, by name.
     addresses : tuple of str

@@ -12,7 +12,7 @@ from multitracer.lab.rlpdump_log import RlpdumpLog
 
 
 class Bearer(Protocol):
-    """The bearer as its entities see it: queues in front of it, logs beside it, handovers across it."""
+    """The bearer as its entities see it: queues in front of it, its logs, handovers across it."""
 
     handovers: Handovers
     log: RlpdumpLog

@@ -31,7 +31,7 @@ class PduCoder:
     Parameters
     ----------
     window : int
-        PDUs that may be outstanding: more than half of 1024 need sequence numbers of 16 bits.
+        PDUs that may be unacknowledged: more than half of 1024 need sequence numbers of 16 bits.
     payload_bytes : int
         Of a full PDU: parts beyond 2047 bytes need length indicators of 15 bits.
     """

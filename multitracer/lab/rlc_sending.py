@@ -12,7 +12,7 @@ from multitracer.lab.settings import RlcAmSettings
 
 
 class GivenUpError(Exception):
-    """A PDU was sent too often, or polls stayed without an answer: the bearer has to begin anew."""
+    """A PDU was sent too often, or polls stayed without an answer: the bearer has to be re-established."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A loop of `ss` beside the run: the kernel's view of the sender's connections, once per interval."""
+"""A loop of `ss` during the run: the kernel's view of the sender's connections, once per interval."""
 
 from __future__ import annotations
 

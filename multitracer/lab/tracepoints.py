@@ -1,7 +1,7 @@
 """The kernel's TCP tracepoints of one run, in a trace instance of its own.
 
-An instance has its own buffer, clock, filters and switches, so that neither another run nor anybody else's
-tracing is disturbed. tracefs is reached through a private mount without a mount point.
+An instance has its own buffer, clock, filters and switches, so that no other run or tracing is disturbed.
+tracefs is reached through a private mount without a mount point.
 
 Reference: Documentation/trace/ftrace.rst ("Instances", "trace_pipe") of the kernel.
 """
@@ -29,7 +29,7 @@ WANTED = (
 )
 """Events switched on by default where the kernel has them; the first is indispensable."""
 
-# Waits for the end of its input, which comes when the run ends in whatever way, then removes the instance.
+# Waits for the end of its input, which comes when the run ends in any way, then removes the instance.
 _GUARDIAN = """
 cat >/dev/null
 n=0
@@ -87,7 +87,7 @@ class Tracepoints:
             raise LabError(
                 f"no trace instance: {error.strerror}; run with --set trace.events=false"
             ) from error
-        # `multitracer record` removes instances of this name that nobody holds.
+        # `multitracer record` removes instances of this name that no process holds.
         self._owner = os.open(self._instance, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._owner, fcntl.LOCK_EX)
         self._guardian = spawn(

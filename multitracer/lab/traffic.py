@@ -1,8 +1,8 @@
 """Senders and receivers of the lab, in the manner of Stevens' `sock`: run as a program inside a namespace.
 
 Standard library only, and nothing of this package: it is started by path, in isolated mode. One process plays
-one end of all flows, a thread per flow. One JSON argument says what to do; it prints ``{"ready": true}`` once
-every server listens, starts on the first line of its input, and reports one JSON line per fact.
+one end of all flows, a thread per flow. One JSON argument defines the task; it prints ``{"ready": true}``
+once every server listens, starts on the first line of its input, and reports one JSON line per fact.
 
 Reference: W. R. Stevens, TCP/IP Illustrated, Volume 1, appendix C (the `sock` program).
 """
@@ -54,7 +54,7 @@ def say(**facts: Any) -> None:
 
 
 class Pattern:
-    """The bytes of a flow: the same at both ends, whatever the sizes of reads and writes.
+    """The bytes of a flow: the same at both ends, for any sizes of reads and writes.
 
     "text" holds no octet that HDLC framing must escape, "random" does, "zeros" compresses.
     """
@@ -92,7 +92,7 @@ class Sender:
             self.sent += len(unit)
 
     def run(self) -> None:
-        """Send the whole flow the way its kind says."""
+        """Send the whole flow as its kind requires."""
         flow = self._flow
         if flow["kind"] == "paced":
             begin = time.monotonic()
@@ -162,7 +162,7 @@ def tcp_info(sock: socket.socket) -> dict[str, int]:
 
 
 def server(index: int, flow: Flow, listener: socket.socket) -> None:
-    """Accept one connection, read it the way the flow says, close.
+    """Accept one connection, read it as the flow requires, close.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What really happened, as the files of a measurement say it."""
+"""What really happened, as the files of a measurement record it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def truth_json(
 ) -> dict[str, Any]:
     """The contents of ``truth.json``.
 
-    Every total of the link stands at the top level as [side 0, side 1]. ``resets`` lists time (Unix seconds),
+    Every total of the link is at the top level as [side 0, side 1]. ``resets`` lists time (Unix seconds),
     side, cause and bytes flushed (send and receive buffer) of each reset of each entity; ``if_queue_drops``
     time and side. ``events`` has all single facts.
 
@@ -71,7 +71,7 @@ def truth_json(
 def measurement_toml(
     scenario: Scenario, seed: int, start_ns: int, files: Sequence[str], lateness: Lateness
 ) -> dict[str, Any]:
-    """The contents of ``measurement.toml``: what the other files' contents cannot say.
+    """The contents of ``measurement.toml``: what the other files do not contain.
 
     All sources but the kernel's trace buffer are stamped by this machine's realtime clock: offset 0. A line
     of the link's log bears the time at which it was due; the packet moved up to `lateness` after that.
@@ -142,7 +142,7 @@ def _points(flows: Sequence[Flow]) -> dict[str, dict[str, str]]:
 
 
 def _retry_limit(link: Mapping[str, Any]) -> dict[str, Any]:
-    """What the monitor's capture cannot say: when a sender gives up."""
+    """What the monitor's capture does not show: when a sender gives up."""
     from multitracer.lab.settings import ArqSettings
 
     limit = link.get("retry_limit", ArqSettings().retry_limit)
@@ -154,7 +154,7 @@ def _realtime(uncertainty_s: float) -> dict[str, Any]:
 
 
 def parameters(scenario: Scenario) -> dict[str, Any]:
-    """What distinguishes the run: all of the link, and whatever is not at its default elsewhere."""
+    """What distinguishes the run: all of the link, and everything else that is not at its default."""
     usual = [asdict(Flow())] * len(scenario.flows)
     flows = [
         {

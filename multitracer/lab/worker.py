@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def say(**facts: Any) -> None:
-    """Print one JSON line; a reader that is gone is no reason to stop half-way."""
+    """Print one JSON line; a reader that has ended is no reason to stop half-way."""
     try:
         print(json.dumps(facts), flush=True)
     except BrokenPipeError:

@@ -37,7 +37,7 @@ def fcs16(data: bytes, fcs: int = 0xFFFF) -> int:
 
 
 def encode(protocol: int, information: bytes, accm: int = 0, opening_flag: bool = False) -> bytes:
-    """Frame a packet; two frames share one flag unless `opening_flag` asks for one of its own.
+    """Frame a packet; two frames share one flag unless `opening_flag` asks for a separate one.
 
     Seven bytes of overhead without escapes (Paper 4.6): address, control, protocol, FCS and closing flag.
 
@@ -89,7 +89,7 @@ class PppFrame(NamedTuple):
 
 
 class HdlcDecoder:
-    """Finds frames in a byte stream, whatever the bytes are.
+    """Finds frames in any byte stream.
 
     Parameters
     ----------

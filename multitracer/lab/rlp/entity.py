@@ -19,7 +19,7 @@ _NO_DATA = Chunk(0, b"")
 
 @dataclass(frozen=True)
 class AirFrame:
-    """A frame between the entities: its fields as on the air, and where its user bytes lie in the stream."""
+    """A frame between the entities: its fields as on the air, and its user bytes' place in the stream."""
 
     kind: Literal["I", "S", "U"]
     word: str
@@ -327,7 +327,7 @@ class RlpEntity:
             self._busy_shown[action] = frame.word == "RNR"
 
     def _log_readiness(self, t_ns: int, action: Literal["snd", "rcv"], word: str, nr: int) -> None:
-        """Log the RNR of an I frame, and the RR that ends it; a plain RR goes without saying."""
+        """Log the RNR of an I frame, and the RR that ends it; a plain RR is not logged."""
         if word == "RNR" or self._busy_shown[action]:
             self._log.line(t_ns, self._side, f"{action} {word} nr={nr}")
         self._busy_shown[action] = word == "RNR"

@@ -50,7 +50,7 @@ class RlpSender:
         self.reset()
 
     def reset(self) -> None:
-        """Begin at number 0 with nothing outstanding."""
+        """Begin at number 0 with no frame unacknowledged."""
         self.va = self.vs = self.high = 0
         self._outstanding: dict[int, Outstanding] = {}
         self._marked: deque[int] = deque()
@@ -61,7 +61,7 @@ class RlpSender:
 
     @property
     def waiting(self) -> bool:
-        """Something is outstanding, or the peer is busy: T1 is or will be running."""
+        """A frame is unacknowledged, or the peer is busy: T1 is or will be running."""
         return self.va < self.high or self._remote_busy or self._poll != "idle"
 
     @property

@@ -19,9 +19,9 @@ class ArqSettings(QueueSettings):
     rate_bps : float
         Bit rate while a packet is on the air.
     delay_ms : float
-        One-way delay behind the ARQ (the network on the far side).
+        One-way delay after the ARQ (the network on the far side).
     overhead_us : float
-        Time of every attempt beside the packet's bits: preamble, spacing, acknowledgement.
+        Time of every attempt in addition to the packet's bits: preamble, spacing, acknowledgement.
     backoff_us : float
         Before attempt k the sender waits a random time up to this times 2^k.
     retry_limit : int

@@ -39,7 +39,7 @@ class RlpSettings(QueueSettings):
     drain_sides : str
         Whose receiver is that slow: "both", "ms" or "iwf".
     xoff_bytes, xon_bytes : int
-        Backlog at which flow control stops the peer and lets it go on.
+        Backlog at which flow control stops and restarts the peer.
     send_buffer_bytes : int
         A new packet leaves the interface queue (and is compressed) when less than this waits to be sent.
     vj : bool
@@ -49,7 +49,7 @@ class RlpSettings(QueueSettings):
     vj_compress_slot : bool
         Leave the connection number out of headers where it did not change. Then a decompressor that saw a
         damaged frame tosses everything up to the next uncompressed header; with the number in every header it
-        goes on at once, with wrong sequence numbers (Paper 5.3, Figure 9).
+        continues at once, with wrong sequence numbers (Paper 5.3, Figure 9).
     accm : int
         PPP's async control character map: control characters to escape (RFC 1662 section 7.1).
     raw_frames : bool

@@ -24,7 +24,7 @@ def from_mapping(cls: type[T], settings: Mapping[str, Any], where: str = "", bas
     settings : mapping of str to Any
         Values by name of the field.
     where : str
-        What the names stand below, for errors.
+        The key that contains the names, for errors.
     base : T, optional
         Values of keys that are not given; None: the defaults of the class.
 

@@ -97,8 +97,8 @@ def unify(measurement: Timeline) -> Table:
     -------
     Table
         Schema `EVENTS`, sorted by time. `value` holds bytes (``rwnd``, the window of an ACK, bytes
-        flushed at a reset), packets (``cwnd``, ``ssthresh``) or seconds (``srtt``, ``rto``), as the name
-        says. Sockets that no capture knows are left out where there are captures.
+        flushed at a reset), packets (``cwnd``, ``ssthresh``) or seconds (``srtt``, ``rto``), by its name.
+        Sockets that no capture knows are left out where there are captures.
     """
     return _unify(measurement, _entity_sides(measurement), _resets_begun(measurement))
 
@@ -329,7 +329,7 @@ def _signals(measurement: Timeline, sides: Array, begun: set[tuple[int, int]]) -
             series = _link_named(measurement, sides, f"{suffix}_sent" if outgoing else suffix)[entity[rows]]
             kind = kinds.get(word, "signal")
             if word == "reset":
-                # The paper's RlpSnd_rst is a reset of the link, whoever gave up; the rest are what followed.
+                # The paper's RlpSnd_rst is a reset of the link, by either entity; the rest are what followed.
                 peer = _link_named(measurement, sides, "rst_peer")[entity[rows]]
                 performed = np.array([f"{name.partition('_')[0][:-3]}Snd_rst" for name in peer], dtype=object)
                 series = np.where(first[rows], performed, peer)

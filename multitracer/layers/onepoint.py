@@ -1,7 +1,7 @@
 """What one capture shows of a connection, wherever it was taken; the kernel's own account overrules it.
 
 The core finds it in its single pass (docs/limits.md): RTT in two halves, what limited the sender, the
-bottleneck, and the observation point. Each is said here, and nowhere else, in the words of the contract.
+bottleneck, and the observation point. Each is defined here, and nowhere else, in the words of the contract.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def kernel_limits(
     application's. A connection is busy to the kernel while anything is unacknowledged, so a writer that is
     slower than the path, yet writes more often than once in an RTT, is always busy. Where its host was
     recorded, the time in which everything written had been sent is the application's. Elsewhere, what the
-    capture gives to the application beyond the kernel's count is, for at most the busy time before samples
-    of the kernel that say `app_limited`. What is neither that nor the receiver's window goes to the rest as
-    `inferred` has them, or is unknown. Its last sample may be older than the end of the transfer: behind it,
-    time in which nothing was outstanding is the application's, as the kernel would count it, and the rest is
+    capture gives to the application beyond the kernel's count is, for at most the busy time before samples of
+    the kernel with `app_limited`. What is neither that nor the receiver's window goes to the rest as
+    `inferred` has them, or is unknown. Its last sample may be older than the end of the transfer: after it,
+    time in which nothing was in flight is the application's, as the kernel would count it, and the rest is
     shared as before it.
 
     Parameters
@@ -119,7 +119,7 @@ def kernel_limits(
     direction : mapping of str to Any
         One direction of the connection's summary.
     inferred : mapping of str to Any or None
-        Shares that the capture alone suggests; None where it says nothing.
+        Shares that the capture alone suggests; None where it shows nothing.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def kernel_limits(
 
 
 def _app_limited(flags: Any, busy_ns: Any) -> float:
-    """Share of the busy time between samples at whose end the kernel says so; 0 where the log does not.
+    """Share of the busy time between samples at whose end the kernel reports it; 0 where the log has none.
 
     The first sample is no evidence: Linux begins every connection with the flag set.
     """

@@ -57,7 +57,7 @@ def held_back(m: Timeline, held_off: Table | None) -> HeldBack | None:
     ----------
     m : Timeline
     held_off : Table or None
-        `XOFF_INTERVALS`: when a station said that it dozes, and that it is awake.
+        `XOFF_INTERVALS`: when a station signalled that it dozes, and that it is awake.
 
     Returns
     -------

@@ -51,9 +51,9 @@ class Silence:
 def find_silence(m: Timeline, path: LinkPath, span: Intervals, blocked: Intervals) -> Silence:
     """Distinguish idle times from those in which the link only waits.
 
-    A sender that has data uses every slot, unless it is held off (`blocked`: XOFF, reset handshake), its
-    window is closed, or it waits for the answer to a poll. A silent slot is idle only where the buffer is
-    known to have been empty as well.
+    A sender that has data uses every slot, unless it is stopped (`blocked`: XOFF, reset handshake), its
+    window is closed, or it waits for the answer to a poll. A slot without a frame is idle only where the
+    buffer is known to have been empty as well.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def empty_times(m: Timeline, path: LinkPath, silent: Intervals) -> tuple[Interva
     times = path.first["t_ns"]
     handed = handed_ns(m, path)
     short = times[path.first["length"] < path.payload_bytes]
-    # Its length is the packet's, or the grant's, whatever waits behind it.
+    # Its length is the packet's, or the grant's, independent of what waits behind it.
     if path.kind.unit == "packet" or not path.has_full_frames:
         short = times[:0]
     flushed = reset_ns(m, path.sender)
@@ -104,7 +104,7 @@ def empty_times(m: Timeline, path: LinkPath, silent: Intervals) -> tuple[Interva
         taken = np.where(arrival < FOREVER, arrival + path.slot_ns + path.tolerance_ns, FOREVER)
         found.append(intervals(np.column_stack([begin, np.minimum(_next(times, begin), taken)])))
     # A stream may end exactly with a full frame. Then the next frame follows the next packet within a slot;
-    # not so behind a flush, which leaves a frame waiting for the next packet whatever there was before.
+    # not so after a flush, which always leaves a frame waiting for the next packet.
     begin = silent[:, 0]
     arrival, frame = _next(handed, begin - path.slot_ns), _next(times, begin)
     fed = (arrival <= frame) & (frame - arrival <= path.slot_ns + path.tolerance_ns)

@@ -130,9 +130,9 @@ class Reasons:
         return dict(zip(self._starts_ns.tolist(), found, strict=True))
 
     def had_data(self, state: SenderState, start_ns: int, wake_ns: int) -> bool:
-        """Whether the kernel says that data was waiting throughout an idle phase.
+        """Whether the kernel shows that data was waiting throughout an idle phase.
 
-        A sample within it says so, or one before it, if less was sent since than had been waiting.
+        A sample within it shows this, or one before it, if less was sent since than had been waiting.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Reasons:
         return next((one.uncertainty_ns or 0 for one in self.m.clocks if one.source == source), 0)
 
     def window_full(self, state: SenderState, start_ns: int, outstanding: int) -> bool:
-        """Whether the kernel says that the congestion window had no room for another segment.
+        """Whether the kernel shows that the congestion window had no room for another segment.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Reasons:
         start_ns : int
             When the idle phase began.
         outstanding : int
-            Bytes that were not acknowledged at its begin.
+            Bytes in flight at its begin.
         """
         rows = self._states_of(state)
         known = rows.where((rows["cwnd"] > 0) & (rows["t_ns"] <= start_ns))
@@ -284,19 +284,19 @@ class Reasons:
         return hits[-1] if hits else None
 
     def seconds(self, t_ns: int) -> str:
-        """A time as it stands in a chain."""
+        """A time as it is written in a chain."""
         return f"{self.m.seconds(t_ns):.3f} s"
 
 
 def cause_of(reasons: Reasons, start_ns: int, end_ns: int) -> Cause:
     """The cause of one idle phase.
 
-    The segment that next gave the link data says what TCP had waited for: timer, ACK, or application.
+    The segment that next gave the link data shows what TCP had waited for: timer, ACK, or application.
 
     Parameters
     ----------
     reasons : Reasons
-        What the captures and logs say of senders and receivers.
+        What the captures and logs show of senders and receivers.
     start_ns, end_ns : int
         Of the phase, on the reference timeline.
     """

@@ -27,10 +27,10 @@ def reset_losses(
 ) -> tuple[Table, dict[str, bool]]:
     """Which segments each reset took: the one place where they are counted.
 
-    With both captures, what never arrived is lost, and goes to the first reset that can have lost it: the
-    arrivals of its neighbours lie around it. Of these, as many as arrived there with a corrupted header were
+    With both captures, what never arrived is lost, and goes to the first reset that can have lost it: its
+    neighbours arrived before and after it. Of these, as many as arrived there with a corrupted header were
     not lost: those that the map of frames calls whole, else the last ones. With one capture, the map alone
-    says whose frames the peer never had.
+    shows whose frames the peer never received.
 
     Parameters
     ----------

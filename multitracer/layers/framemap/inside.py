@@ -1,4 +1,4 @@
-"""Packets that a capture of the link shows inside its frames: found by what they say, not by their sizes."""
+"""Packets that a capture of the link shows inside its frames: found by their content, not by their sizes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def seen_inside(m: Timeline, rows: Table, first: Table) -> npt.NDArray[np.int64]
 
 
 def _places(m: Timeline, inside: list[int], theirs: Table) -> Array | None:
-    """Where each segment begins, as the reader of the link found it; None if it did not say."""
+    """Where each segment begins, as the reader of the link found it; None if unknown."""
     if len(inside) != 1:
         return None
     trace = m.traces[inside[0]]

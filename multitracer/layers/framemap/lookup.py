@@ -149,7 +149,7 @@ def _under(framing: Framing, found: list[Stream], known: list[Entered]) -> list[
 
 
 def _merit(trials: list[Placement]) -> tuple[float, float]:
-    """Anchors met first; of equals, the way that leaves less to chance."""
+    """Anchors met first; of equals, the one that depends less on chance."""
     agreement = sum(one.agreement for one in trials) / len(trials)
     loose = sum(float(one.error.sum()) for one in trials)
     return round(agreement, 2), -loose

@@ -1,7 +1,7 @@
 """Packets of frames that cannot be read: by direction, length, order and arrival.
 
 A queue in front of the link drops packets, a monitor misses frames, and most packets have one length. The
-capture behind the link says which packets came through, and when; sequence numbers say how many frames the
+capture behind the link shows which packets came through, and when; sequence numbers show how many frames the
 monitor missed. The pairs of frames and packets that agree best in all of this, none crossing another, are
 found together: what follows a drop is placed correctly again.
 """
@@ -143,7 +143,7 @@ class Paired(NamedTuple):
     agreement : float
         Share of the frames that were acknowledged and have a packet.
     complete : bool
-        Whether sequence numbers say that the monitor saw all frames.
+        Whether sequence numbers show that the monitor saw all frames.
     """
 
     packet: Int
@@ -213,7 +213,7 @@ def _promising(there: Int, length: Int, arrived: Int, size: Int) -> list[int]:
 def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]:
     """From the frame's end to the arrival: the differences that occur most often between equal lengths.
 
-    Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs say. Where
+    Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs show. Where
     one that is late makes those behind it late, none is frequent: the short ones are tried evenly, too.
     """
     low = np.searchsorted(arrived, there - _NEAR_NS)
@@ -285,7 +285,7 @@ def _chain(due: Int, length: Int, arrived: Int, size: Int) -> _Chained:
         if not len(total):
             continue
         best = int(np.argmax(total))
-        # Of several best chains, one that goes on behind the pair before.
+        # Of several best chains, one that continues after the pair before.
         good = np.flatnonzero(total >= whole - 1e-9)
         good = good[good + low[row] > after]
         if not len(good):

@@ -74,7 +74,7 @@ class Placement:
 def in_doubt(stream: Stream, placed: Placement) -> Placement:
     """Packets known by their sizes alone, from the first on whose frame got through and that never arrived.
 
-    Nothing in such a frame says which packet it carries: one that was dropped in front of the link is taken
+    Nothing in such a frame shows which packet it carries: one that was dropped in front of the link is taken
     for the next one of its size, and each behind it may lie one packet further on.
     """
     arrived = stream.arrived_ns[placed.rows] >= 0

@@ -118,7 +118,7 @@ def streams(m: Timeline) -> list[Stream]:
             continue
         stream = _stream(m, path, source, other, entity, peer, reverse)
         if stream is not None and other is not None and _arrives(stream):
-            # This host sends most, but what is called the sender's capture stands at the other one.
+            # This host sends most, but what is called the sender's capture is at the other one.
             stream = _stream(m, path, other, source, entity, peer, reverse)
         if stream is not None:
             found.append(stream)
@@ -208,7 +208,7 @@ def _from_host(m: Timeline, rows: Table, reverse: bool) -> Array:
     host = best.endpoints[1 - best.data_dir if reverse else best.data_dir][0]
     sends = np.zeros((count, 2), dtype=np.bool_)
     for connection in m.connections:
-        if best.leaving >= 0 and connection.leaving >= 0:  # its own packets say more than its addresses
+        if best.leaving >= 0 and connection.leaving >= 0:  # its own packets show more than its addresses
             side = connection.leaving if best.leaving == best.data_dir else 1 - connection.leaving
             sends[connection.index, 1 - side if reverse else side] = True
             continue

@@ -1,1 +1,1 @@
-"""The layers of a recorded host around TCP: the way of each packet, the calls of applications."""
+"""The layers of a recorded host around TCP: the path of each packet, the calls of applications."""

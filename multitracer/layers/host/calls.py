@@ -168,7 +168,7 @@ def starved(writes: Table, sent_ns: Array, sent: Array, least_ns: int = AWAY_NS)
 
 
 def away(reads: Table, ack_ns: Array, ack: Array, whole: bool) -> list[tuple[int, int]]:
-    """Times in which data lay in a socket and the application did not read, of `AWAY_NS` or more.
+    """Times in which data was in a socket and the application did not read, of `AWAY_NS` or more.
 
     Parameters
     ----------

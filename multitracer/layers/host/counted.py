@@ -1,4 +1,4 @@
-"""What the counters of a recorded host say: how much one grew, and what was dropped before TCP took it."""
+"""What the counters of a recorded host show: how much one grew, and what was dropped before TCP took it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _own(m: Timeline, source: int) -> Table:
 
 
 def is_lone_host(m: Timeline, source: int) -> bool:
-    """Whether the counters beside a log can only be of its host."""
+    """Whether the counters recorded with a log can only be of its host."""
     kernels = [int(value) for value in sorted_unique(m.table("host_events")["source"])]
     return [one for one in kernels if folder(m, one) == folder(m, source)] == [source]
 

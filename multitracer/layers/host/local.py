@@ -11,7 +11,7 @@ from multitracer.model.timeline import Timeline
 
 
 def of(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """What measurement.toml says of the host of a file: where there are several, of that of its directory."""
+    """What measurement.toml states about the host of a file: of several, that of its directory."""
     recorded = settings.get("recorded")
     if not isinstance(recorded, Mapping):
         return settings

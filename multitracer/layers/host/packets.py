@@ -1,4 +1,4 @@
-"""The way of each packet through a host, out of tracepoints that name packets by address alone.
+"""The path of each packet through a host, from tracepoints that name packets by address alone.
 
 An address serves one packet after the other. A new packet begins where the next event cannot be of the one
 before: it is handed to the device's queue, it is received, or it comes from a queue after the driver had it.
@@ -23,7 +23,7 @@ _XMIT_DROP, _XMIT_MASK = 1, 0x0F
 _ETHERNET_HEADER = 14
 _SMALLEST_PIECE = 64
 _STACK_NS = 1_000_000  # so long, and on its CPU, the stack has a packet that is in no socket yet
-_CUT_NS = 50_000_000  # a CPU that cuts a packet may be held up, but hardly for so long
+_CUT_NS = 50_000_000  # a CPU that divides a packet may be delayed, but hardly for so long
 _TRUSTED = 0.01  # packets cut in the queue that may remain unexplained, by their number
 
 
@@ -329,7 +329,7 @@ def _cut(events: Table, packets: Table, drops: Array, reasons: list[str]) -> tup
     Returns
     -------
     array of int
-        Rows of packets that were queued and that nobody saw again as they were.
+        Rows of packets that were queued and never seen again as they were.
     array of int
         By them, how many of their pieces were dropped at once: on the CPU that queued the whole, soon
         after, before it queued the next packet.

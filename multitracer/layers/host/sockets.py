@@ -87,9 +87,9 @@ def unwritten(m: Timeline, connection: Connection) -> list[tuple[int, int]] | No
     """Times in which the data sender's application had written nothing that was not sent.
 
     However short: a writer that is slower than the path leaves many. None unless its host was recorded with
-    every write from the first byte on, and the capture beside the log has what was sent. Writes that TLS in
-    the kernel turns into more bytes, and writes that no tracepoint shows, do not add up to what was sent:
-    None, too.
+    every write from the first byte on, and the capture recorded with the log has what was sent. Writes that
+    TLS in the kernel turns into more bytes, and writes that no tracepoint shows, do not add up to what was
+    sent: None, too.
 
     Parameters
     ----------

@@ -37,9 +37,9 @@ class LinkPath:
     payload_bytes : int
         User bytes of a full frame; a shorter one means that the send buffer ran empty.
     window : int or None
-        Frames that may be outstanding; None if the log does not say.
+        Frames that may be unacknowledged; None if the log does not show it.
     t1_ns : int or None
-        Time after which the link polls for an acknowledgement; None if the log does not say.
+        Time after which the link polls for an acknowledgement; None if the log does not show it.
     sent : Table
         Data frames sent by the sender, in time order, all transmissions.
     first : Table

@@ -77,7 +77,7 @@ def handshake_spans(m: Timeline, found: list[Handshake]) -> Intervals:
 def flushes(m: Timeline, found: list[Handshake], entity: int | None) -> list[list[int]]:
     """For each reset: when an entity emptied its buffers, which it may do several times.
 
-    Its own lines say so. Without any it is taken to be when the handshake was over. The other entity resumes
+    Its own lines show it. Without any it is taken to be when the handshake was over. The other entity resumes
     sending before the one that gave up has its UA: the handshake's end is not the border of its stream.
 
     Parameters

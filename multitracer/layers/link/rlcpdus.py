@@ -1,4 +1,4 @@
-"""The PDUs of one direction of a radio bearer: what was sent, what was received, what reports said."""
+"""The PDUs of one direction of a radio bearer: what was sent, what was received, what was reported."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Direction:
 
     @cached_property
     def nacks(self) -> tuple[Array, Array]:
-        """What was reported missing, a number each, and when the receiver (else its report) first said so."""
+        """What was reported missing, a number each, and when the receiver first did (else its report)."""
         rows = self.reported if len(self.reported) else self.reports
         rows = rows.where((rows["kind"] == rows.code("kind", "nack")) & (rows["number"] >= 0))
         count = np.maximum(rows["length"].astype(np.int64), 1)

@@ -14,12 +14,12 @@ FOREVER = int(np.iinfo(np.int64).max)
 
 
 def full_window(m: Timeline, path: LinkPath) -> Intervals:
-    """Times in which as many frames were outstanding as the link's window allows.
+    """Times in which as many frames were unacknowledged as the link's window allows.
 
     The N(R) that the sender receives acknowledges frames. Where a log does not show that of every frame,
-    one counts as acknowledged when it and all before it have arrived and the shortest way back is over. One
-    that never arrived blocks all behind it until a reset, or was given up: then the link went on behind its
-    last attempt. A reset begins anew.
+    one counts as acknowledged when it and all before it have arrived and the shortest return delay has
+    passed. One that never arrived blocks all behind it until a reset, or was given up: then the link
+    continued after its last attempt. A reset begins anew.
 
     References
     ----------
@@ -90,7 +90,7 @@ def _acked_ns(first: Table, nr_ns: Array, nr: Array, until: int) -> Array | None
     """When each frame of a stretch without a reset was acknowledged; None if no N(R) shows it.
 
     N(R) is the number of the frame expected next. Numbers begin anew after the highest one, which shows in
-    the log: until then nothing is ambiguous, as fewer frames are outstanding than there are numbers.
+    the log: until then nothing is ambiguous, as fewer frames are unacknowledged than there are numbers.
     """
     sent, ns = first["t_ns"], first["ns"].astype(np.int64)
     low, high = (int(np.searchsorted(nr_ns, t)) for t in (sent[0] if len(sent) else 0, until))
@@ -152,7 +152,7 @@ def _is(rows: Table, column: str, word: str) -> Array:
 
 
 def _shortest_return_ns(m: Timeline, path: LinkPath) -> int:
-    """Smallest delay of a frame from the receiver to the sender; of the other way if none is known."""
+    """Smallest delay of a frame from the receiver to the sender; of the other direction if none is known."""
     frames = m.table("link_frames").sorted_by("t_ns")
     back = frames.where(
         (frames["entity"] == path.receiver)

@@ -22,7 +22,7 @@ class Change(NamedTuple):
     Attributes
     ----------
     name, words : str
-        Of the series; of series such as ``technology:LTE`` what stands in front of the colon.
+        Of the series; of series such as ``technology:LTE`` the part before the colon.
     source : int
     t_ns, record : array
         Of each change; the first value is none.
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 def is_name(condition: Condition) -> bool:
-    """Whether its numbers are names: that one is larger than another says nothing."""
+    """Whether its numbers are names: their order means nothing."""
     return ":" in condition.name or _NAMES.search(condition.name) is not None
 
 

@@ -78,7 +78,7 @@ class LoggedFlow:
         What the bytes of `rates` are.
     rates : Rates or None
     rtt : Samples or None
-        Seconds; `rtt_kind` says whether smoothed by the kernel ("srtt") or of single probes ("rtt").
+        Seconds; `rtt_kind`: whether smoothed by the kernel ("srtt") or of single probes ("rtt").
     min_rtt_s : float or None
         The kernel's own smallest RTT.
     cwnd, rwnd : Samples or None
@@ -130,8 +130,8 @@ def logged_flows(m: Timeline) -> list[LoggedFlow]:
 def uncaptured(m: Timeline) -> list[LoggedFlow]:
     """Those of `logged_flows` that no capture holds: of the others, captures and log together are the answer.
 
-    Beside captures only logs with sockets count: whose values without a socket are, is unknown. Sockets of
-    other hosts do not: where a host was recorded, its kernel's log has those of all network namespaces.
+    With captures only logs with sockets count: values without a socket belong to no known connection. Sockets
+    of other hosts do not: where a host was recorded, its kernel's log has those of all network namespaces.
     """
     found = [one for one in logged_flows(m) if one.conn < 0]
     if m.connections:
@@ -247,7 +247,7 @@ def _of_counter(found: Samples, wraps: bool, start: tuple[int, float] | None) ->
     ----------
     found : Samples
     wraps : bool
-        A sequence number of 32 bits: a step is the shorter way round (RFC 9293 3.4).
+        A sequence number of 32 bits: a step is the smaller one modulo 2^32 (RFC 9293 3.4).
     start : (int, float), optional
         When the counter was first at its base, and the base.
     """
@@ -338,7 +338,7 @@ def is_quantity(name: str) -> bool:
 
 
 def _states_of(m: Timeline, source: int) -> bool:
-    """Whether what a source says has become TCP state of a connection: then it stands there."""
+    """Whether a source's values have become TCP state of a connection: then they are there."""
     return "tcp_states" in m.traces[source].tables
 
 

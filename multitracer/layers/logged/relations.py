@@ -30,7 +30,7 @@ _FEW_VALUES = 4
 
 
 class Relation(NamedTuple):
-    """Throughput beside a number of the link.
+    """Throughput against a metric of the link.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Relation(NamedTuple):
 
 
 def relations(m: Timeline) -> list[Relation]:
-    """One for each number of the link that can be held beside a throughput, in order of the files."""
+    """One for each metric of the link that can be compared with a throughput, in order of the files."""
     known = conditions(m)
     if not known:
         return []

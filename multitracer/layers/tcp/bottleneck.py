@@ -47,7 +47,7 @@ are as far apart as an application wrote them, or a shaper lets bursts pass.
 
 
 _OVERFLOWS, _AT_LONGEST = 0.95, 0.8
-"""So many of the losses with a queue of this part of its longest beside them are those of a full queue."""
+"""So many of the losses during a queue of this part of its longest are those of a full queue."""
 
 _CHANCE = 1e-4
 """Were losses independent of the queue, all would fall into its longest times with this probability."""

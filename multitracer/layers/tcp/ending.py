@@ -1,6 +1,6 @@
-"""Silence behind the last data of a connection, until an end closes it, gives it up, or the capture ends.
+"""The time after a connection's last data, until an end closes it, gives it up, or the capture ends.
 
-An idle time behind a complete response is none of it: keep-alive connections are closed so, by either end.
+An idle time after a complete response does not count: keep-alive connections are closed in this way.
 What shows that more was to come: a request that was acknowledged and has no response, a last segment in the
 middle of what its sender had to send, sequence numbers of bytes that never passed, a FIN without an answer.
 """
@@ -48,7 +48,7 @@ class Silence:
     repeated : int
         How often it was sent in all.
     answered : bool
-        Whether the other end sent anything behind it.
+        Whether the other end sent anything after it.
     request_bytes : int
         Of a request without a response.
     unseen_bytes : int
@@ -69,7 +69,7 @@ class Silence:
 
 
 def silence(m: Timeline, connection: Connection, source: int) -> Silence | None:
-    """The silence that a connection ends with.
+    """The time without data with which a connection ends.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def silence(m: Timeline, connection: Connection, source: int) -> Silence | None:
         return None
     last = max((0, 1), key=lambda direction: ways[direction].last_data_ns)
     mine, other = ways[last], ways[1 - last]
-    # A window that is closed, and a FIN, say themselves why no more came.
+    # A window that is closed, and a FIN, explain themselves why no more came.
     if mine.ended_by(mine.last_data_ns) or other.closed_window():
         return None
     t_ns = max(way.last_data_ns for way in ways)

@@ -8,7 +8,7 @@ from multitracer.layers.tcp.transit import payload_at
 from multitracer.model.timeline import Connection, Timeline
 
 FEW = 6
-"""Of fewer segments behind the first nothing is said."""
+"""With fewer segments after the first, the result is unknown."""
 _LAST = 0.95
 """Behind this part of an RTT ACKs may have released what comes."""
 _LONG = 0.6

@@ -333,7 +333,7 @@ def covered(rows: FlowBatch) -> Times:
 def damaged(rows: FlowBatch) -> Flags:
     """Segments that TCP discards for their checksum, e.g. after a failed header decompressor (RFC 1144).
 
-    Between hosts that leave checksums to hardware (or to nobody, over virtual links) most are "bad": then
+    Between hosts that leave checksums to hardware (or compute none, over virtual links) most are "bad": then
     none is damaged.
     """
     bad = np.asarray(rows["checksum"] == rows.rows.code("checksum", "bad"), dtype=np.bool_)

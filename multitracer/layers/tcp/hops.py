@@ -106,7 +106,7 @@ def _passed_after(m: Timeline, first: int, other: int) -> float | None:
     hop = Hop(first, other)
     for some in batches(m):
         for near, _, known in fates_between(m, some, first, other):
-            # The bulk decides: connections against it say the same of the other way.
+            # The bulk decides: connections against it show the same of the other direction.
             if near == first:
                 hop.take_in(some, known)
             elif not hop.packets:

@@ -34,7 +34,7 @@ def flights(m: Timeline) -> Flights | None:
     data, acks = both_bounds(m, m.connections, m.snd)
     found = flight.flights(m.segments_by_flow, data, acks)
     for name, sums in (("flight", found.flight_over_time), ("pipe", found.pipe_over_time)):
-        # Whole numbers: exact in whatever order, as long as a float has room for all their digits.
+        # Whole numbers: exact in any order, as long as a float has room for all their digits.
         for at in np.flatnonzero(sums >= _EXACT).tolist():
             sums[at] = _over_time(m, m.connections[int(found.of[at])], name)
     return found

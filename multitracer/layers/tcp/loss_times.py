@@ -53,7 +53,7 @@ def lost_behind(data: Table, needless: Flags | None = None) -> tuple[Flags, Time
     lost_ns : array
         When those passed of which a later copy did: they had been lost.
     """
-    # Copies of one segment lie side by side then, in the order of sending: the one before each was lost.
+    # Copies of one segment are adjacent then, in the order of sending: the one before each was lost.
     order = np.argsort(data["seq"], kind="stable")
     seq, again = data["seq"][order], data["duplicate"][order] > 0
     if needless is not None:

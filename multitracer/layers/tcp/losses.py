@@ -50,7 +50,7 @@ class Losses:
 
 @frozen
 class QueueDrop:
-    """A line of the log that says that a queue dropped a packet, and the segment that it was.
+    """A line of the log that reports that a queue dropped a packet, and the segment that it was.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class QueueDrop:
 def losses(m: Timeline, connection: Connection, reverse: bool = False) -> Losses | None:
     """Losses between the captures in the data direction, or in the other; None without both captures.
 
-    What arrived and was refused (`multitracer.layers.tcp.transit.discarded`) says nothing by its numbers:
+    What arrived and was refused (`multitracer.layers.tcp.transit.discarded`) shows nothing by its numbers:
     they may be those of another segment. It does not count as an arrival.
 
     Parameters

@@ -23,12 +23,12 @@ LEAST = 15
 """Of fewer losses nothing is concluded (section 3.1 there)."""
 
 _EPISODES = 3
-"""They have to lie in so many pairs of RTTs: those of one fit any rate."""
+"""They have to be in so many pairs of RTTs: those of one fit any rate."""
 
 _FITS = 0.85
 _FITS_BEFORE, _LEAST_BEFORE = 0.65, 30
-"""This part of the losses has to lie where the bucket is empty; where they were lost before the capture, only
-between which packets shows, so that of more of them fewer have to..."""
+"""This part of the losses has to be at times when the bucket is empty; where they were lost before the
+capture, only between which packets shows, so that of more of them fewer have to..."""
 
 _EMPTY_PACKETS = 3.0
 """...but for so many packets."""

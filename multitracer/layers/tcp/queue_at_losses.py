@@ -1,9 +1,9 @@
 """Whether packets were lost while a queue was longest, or while hardly any packet waited in it.
 
 A queue of a limited length drops what does not fit: all it drops comes when it is longest. A radio link, a
-bad cable or a policer drops whatever the queue. How long it was shows the RTT of the segments around each
-loss, or before a capture how late they came by their timestamps. A sender's window is largest, too, just
-before it loses a packet, but not the same each time.
+bad cable or a policer drops packets whatever the queue length. How long it was shows the RTT of the segments
+around each loss, or before a capture how late they came by their timestamps. A sender's window is largest,
+too, just before it loses a packet, but not the same each time.
 
 References
 ----------
@@ -39,7 +39,7 @@ _FULL, _EMPTY = 0.8, 0.25
 """A queue of this part of the longest is about as long; of this part, hardly any packet waits."""
 
 _MOST, _OTHERS = 0.8, 0.15
-"""So many of the losses have to lie at the longest queue; at most so many where the others had none."""
+"""So many of the losses have to be at the longest queue; at most so many where the others had none."""
 
 _MOSTLY_EMPTY = 0.7
 
@@ -73,9 +73,9 @@ class QueueAtLosses:
     longest_ns : int
         Queueing delay that hardly any packet exceeded.
     dropping_ns : int or None
-        The usual one beside the losses at about the longest; None without any.
+        The usual one at the losses at about the longest; None without any.
     of, at_longest, empty : int
-        Losses beside which the queue shows; of these, those at about the longest, and with hardly any.
+        Losses at which the queue is known; of these, those at about the longest, and with hardly any.
     dropped : bool or None
         True if they look like those of a full queue, which come at its longest; False if most came without
         one; None if neither is sure.
@@ -202,7 +202,7 @@ def compared(
     least_ns : float
         A shorter queue is none.
     since_ns : array, optional
-        Where the losses are known to lie between two segments that passed, when the first of these did, and
+        Where the losses are known to be between two segments that passed, when the first of these did, and
         `lost_ns` when the second did. Further apart than `near_ns`, both have to have met the same queue.
     """
     if delays is None or len(lost_ns) < LEAST or len(delays.t_ns) < 2:
@@ -248,7 +248,7 @@ def _queue(
 def by_acks(data: Table, acks: Table) -> Delays | None:
     """Queueing delays by the ACK, or SACK block, that first ended with each segment; None without any.
 
-    A cumulative ACK that a retransmission released says when that arrived, not the segment with which it
+    A cumulative ACK that a retransmission released shows when that arrived, not the segment with which it
     ends: it is left out (Karn; RFC 6298 section 3).
 
     Parameters

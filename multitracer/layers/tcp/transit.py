@@ -240,7 +240,7 @@ def discarded(m: Timeline, connection: Connection) -> Table:
 def in_order(m: Timeline, connection: Connection) -> Delivery:
     """When the receiving TCP had each byte and all before it, from the receiver's capture.
 
-    Without that capture: from the ACKs at the sender, which are later by their way back.
+    Without that capture: from the ACKs at the sender, which are later by their return delay.
     """
     if m.rcv is None:
         acks = valid_acks(m, connection, near_sender(m))
@@ -254,7 +254,7 @@ def in_order(m: Timeline, connection: Connection) -> Delivery:
     edges = sorted_unique(np.concatenate([starts, ends]))
     low, high = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
     # One entry per elementary piece of each segment. Pieces come from partial overlaps, so there are few,
-    # unless the capture is made up: then the receiver's ACKs say nearly the same, later by its delayed ACKs.
+    # unless the capture is made up: then the receiver's ACKs show nearly the same, later by its delayed ACKs.
     count = high - low
     if int(count.sum()) > 8 * len(data) + PIECES:
         acks = valid_acks(m, connection, m.rcv)

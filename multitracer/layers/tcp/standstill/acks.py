@@ -28,8 +28,8 @@ def late_acks(
 ) -> list[Standstill]:
     """Silences of the ACKs that were no wait for a retransmission.
 
-    What the first ACKs behind the silence answer had been in flight for longer than the RTT until then.
-    Silences in which other connections went on, whenever they began, are left out.
+    What the first ACKs after that time answer had been in flight for longer than the RTT until then.
+    Times in which other connections continued, whenever they began, are left out.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def late_acks(
     list of Standstill
         In time order.
     """
-    # A SYN+ACK that came again does not end a silence: it answers a SYN.
+    # A repeated SYN+ACK does not end such a time: it answers a SYN.
     again = acks["flags"] & _SYN != 0
     again[:1] = False
     if again.any():
@@ -89,7 +89,7 @@ def late_acks(
             continue
         start_ns = max(silent_ns, due)
         if end_ns - start_ns > least_ns:
-            # What ends the next silence had been due before the stall was over.
+            # What ends the next pause had been due before the stall was over.
             def waited(next_at: int, over_ns: int = end_ns) -> bool:
                 due = answered.due_ns(next_at)
                 return due is not None and due <= over_ns

@@ -13,7 +13,7 @@ from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
 
 _BURST = 16
-"""So many ACKs behind a silence are looked at."""
+"""So many ACKs after a pause are examined."""
 _FOLLOWING = 4
 """So many of them however late they come."""
 _IN_ORDER = 3
@@ -25,7 +25,7 @@ _SOONEST = 0.75
 _MANY = 4
 """An ACK of so many segments and more is one of several that were due, or of all that came at once."""
 _COUNTS = 0.5
-"""Identifications of ACKs count if so many steps behind a silence are of one."""
+"""Identifications of ACKs count if so many steps after a pause are of one."""
 _WITHHELD_NS = 20_000_000
 """An ACK is withheld for longer (RFC 5681, section 4.2; stacks in use: 25 ms to 200 ms)."""
 _NEVER_NS = 2**62 - 1
@@ -72,7 +72,7 @@ class Answered:
         """Of `needless` copies, those that no ACK of their data can answer.
 
         Where every ACK of the data before was lost, the first that comes answers the copy. Where these only
-        came late, the copy is answered in its turn, by an ACK that repeats the one before (RFC 5681, 4.2).
+        came late, the copy is answered later, by an ACK that repeats the one before (RFC 5681, 4.2).
         """
         found = []
         copies = data.where(among(data["record"], np.asarray(needless, dtype=np.int64)))
@@ -96,7 +96,7 @@ class Answered:
     def duplicates(self, at: int) -> bool:
         """Whether an ACK only repeats the one before. Without SACK it does not show which segment it answers.
 
-        Those that were lost in a burst before that leave as long a silence as a stall.
+        Those that were lost in a burst before that leave as long a pause as a stall.
         """
         return bool(self._bare[at]) and int(self._ack[at]) <= int(self.acked[at - 1])
 
@@ -107,7 +107,7 @@ class Answered:
         return int(self._ack_ns[at] - self._ack_ns[at - 1]) > max(_WITHHELD_NS, FACTOR * usual_ns)
 
     def due_ns(self, at: int) -> int | None:
-        """When the ACK behind number `at` was due; None if it answers nothing that was in flight.
+        """When the ACK after number `at` was due; None if it answers nothing that was in flight.
 
         Those that follow it soon are looked at, too: what they acknowledge came after what it acknowledges,
         so that this had been transmitted earlier.
@@ -136,7 +136,7 @@ class Answered:
             return min(min(in_order), *answers.values()) + self._usual_ns(at)
         before = int(self._sent_ns.searchsorted(end_ns, side="right"))
         next_ns = int(self._sent_ns[before]) if before < len(self._sent_ns) else end_ns
-        # What is sent behind the silence may be answered soon: the RTT before it may have met a queue.
+        # What is sent after the pause may be answered soon: the RTT before it may have met a queue.
         first = [number for number in answers if self._ack_ns[number] < next_ns]
         return min(*answers.values(), self._by_count(first, before)) + self._usual_ns(at)
 

@@ -21,7 +21,7 @@ def carried_on_ns(
     *,
     before: bool = False,
 ) -> int:
-    """For how long a link went on while the path stalled behind it, or the path of the ACKs.
+    """For how long a link continued while the path stalled behind it, or the path of the ACKs.
 
     What comes at once when the stall is over, faster than the link carries it, had been carried before. What
     follows comes as much later as the link had nothing to carry.

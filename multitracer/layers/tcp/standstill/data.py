@@ -17,7 +17,7 @@ from multitracer.model.packet_size import FULL_BYTES
 from multitracer.model.table import Table
 
 _BURST = 16
-"""So many segments behind a silence are looked at."""
+"""So many segments after a pause are examined."""
 _TICKS_NS = np.array([1_000, 1_000_000, 4_000_000, 10_000_000])
 """Ticks of the clocks of TSval that are in use (RFC 7323, section 5.4)."""
 _OFF = -0.1, 0.5
@@ -31,14 +31,14 @@ _LEAST_TICKS = 100
 _ROUNDS = 2
 """A sender idle for so many RTTs after the ACK of all data waits for no ACK (with timestamps: one more)."""
 _AT_ONCE = 3
-"""So many segments come at once behind that, as they had been held up."""
+"""So many segments come at once after that, as they had been delayed."""
 _PSH = 0x08
 
 
 def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
-    """Silences of the data that ended with a segment which its sender had stamped before or during them.
+    """Times without data that ended with a segment which its sender had stamped before or during them.
 
-    A sender that waits stamps what it sends afterwards (RFC 7323, section 5.4: its TSval is its clock).
+    A sender that waits stamps what it sends after that (RFC 7323, section 5.4: its TSval is its clock).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
         return []
     waited_ns = late[candidates + 1] - late[candidates]
     whole = waited_ns >= _STAMPED * silent[candidates]
-    # What a timer sent during the silence had waited since then: for so long at least nothing moved.
+    # What a timer sent during the pause had waited since then: for so long at least nothing moved.
     begins_ns = np.where(whole, t_ns[candidates], t_ns[candidates + 1] - waited_ns)
     found = []
     again_ns = max(base_ns, FACTOR * int(np.median(silent)))
@@ -72,7 +72,7 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
         if waited <= least_ns:
             continue
 
-        # What ends the next silence had waited since before the stall.
+        # What ends the next pause had waited since before the stall.
         def still(next_at: int, at: int = at) -> bool:
             return bool(late[next_at + 1] - late[at] >= _STAMPED * (t_ns[next_at + 1] - t_ns[at]))
 
@@ -84,7 +84,7 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
 
 
 def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
-    """Silences of data without timestamps of which more was to be sent, and then came at once.
+    """Pauses of data without timestamps, of which more was to be sent, and then came at once.
 
     More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
     it; all before it was acknowledged. A timer would have retransmitted what had arrived; identifications
@@ -119,7 +119,7 @@ def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
         known = int(acks["ack"][last_ack]) >= int(ends[at]) - unit and end_ns - acked_ns > least_ns
         if not known and end_ns - begin_ns <= (_ROUNDS + 1) * round_ns:
             continue
-        # What comes of a silence that is none comes at once, too.
+        # What comes after any other pause comes at once, too.
         if _goes_on(data, at, int(ends[at]), end_ns + max(round_ns, LEAST_NS), unit):
             record = int(data["record"][at + 1])
             found.append(Standstill(begin_ns, end_ns, record, True, end_ns - begin_ns, ORDER))

@@ -60,7 +60,8 @@ def standstills(
     if not found and point in ("mid", "rcv") and round_ns is not None and (data["ts_val"] < 0).all():
         found = interrupted(data, valid_acks(m, connection, source), round_ns)
     if point != "rcv" and base_ns:
-        # Where nothing else may overlap it, a silence in which other connections went on is none in any case.
+        # Where nothing else may overlap it, a pause in which other connections continued is no stall in any
+        # case.
         others = not found and len(m.connections) > 1
         came_ns = came_between_ns(m, connection, source, before=False) if others else None
         acks = valid_acks(m, connection, source)

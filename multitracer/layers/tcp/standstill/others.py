@@ -10,7 +10,7 @@ from multitracer.layers.tcp.transit import data_at
 from multitracer.model.timeline import Connection, Timeline
 
 _MOST = 0.9
-"""In so much of a standstill nothing else may come; what was held up comes at its end, in any order."""
+"""In so much of a stall nothing else may come; what was delayed comes at its end, in any order."""
 
 
 def others_moved(m: Timeline, connection: Connection, source: int, one: Standstill) -> bool:
@@ -74,7 +74,8 @@ def _hosts(connection: Connection) -> tuple[str, str]:
 def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool) -> Times:
     """When the data between two hosts came, or what answers it.
 
-    Connections whose data goes the other way go on by both, too: ACKs may wait in a queue behind their data.
+    Connections whose data goes the other way count with both, too: ACKs may wait in a queue behind their
+    data.
     """
     every = [
         data_at(m, one, source, reverse=reverse if _hosts(one) == hosts else not reverse)["t_ns"]
@@ -85,9 +86,9 @@ def _came_ns(m: Timeline, hosts: tuple[str, str], source: int, *, reverse: bool)
 
 
 def moved_anyway(came_ns: Times, ack_ns: Times, candidates: Times, least_ns: int) -> Flags:
-    """Whether others went on in the part that any standstill within a silence would have; see `moved`.
+    """Whether others continued in the part that any stall within a pause would have; see `moved`.
 
-    It begins in the silence, and lasts until its end for `least_ns` at least.
+    It begins in the pause, and lasts until its end for `least_ns` at least.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def moved_anyway(came_ns: Times, ack_ns: Times, candidates: Times, least_ns: int
     ack_ns : array of int64
         When ACKs came, sorted.
     candidates : array of int64
-        Numbers of the ACKs with which the silences begin.
+        Numbers of the ACKs with which the pauses begin.
     least_ns : int
         The shortest standstill.
 

@@ -8,11 +8,11 @@ from multitracer.layers.tcp.flow_batch import Times
 from multitracer.model.frozen import frozen
 
 LEAST_NS = 100_000_000
-"""A silence that is shorter is none: hosts and queues make such."""
+"""A shorter pause is no stall: hosts and queues cause such."""
 FACTOR = 3
 """It lasts for so many times the usual distance of packets, at least."""
 BETWEEN = 3
-"""So many packets, and no more, pass in the middle of one that goes on."""
+"""So many packets, and no more, pass in the middle of one that continues."""
 ACKS, TIMESTAMPS, ORDER = "acks", "timestamps", "order"
 """What a standstill shows by."""
 
@@ -24,7 +24,7 @@ class Standstill:
     Attributes
     ----------
     start_ns, end_ns : int
-        As the capture has it: later than at the place where it happened, by the way from there.
+        As the capture has it: later than at the place where it happened, by the delay from there.
     record : int
         The packet of the capture that ended it.
     before : bool
@@ -52,18 +52,18 @@ class Standstill:
 
 
 def last_silence(silent_ns: Times, at: int, least_ns: int, goes_on: Callable[[int], bool]) -> int:
-    """The last silence of a stall that begins with one: few packets pass in the middle of a stall.
+    """The last pause of a stall that begins with one: few packets pass in the middle of a stall.
 
     Parameters
     ----------
     silent_ns : array of int64
         From each packet to the next.
     at : int
-        Number of the first silence.
+        Number of the first pause.
     least_ns : int
         The next is longer; it may be shorter than a stall of its own.
     goes_on : callable
-        Whether what ends a silence had waited since before the stall was over.
+        Whether what ends a pause had waited since before the stall was over.
     """
     last = at
     for next_at in range(at + 1, min(at + 1 + BETWEEN, len(silent_ns))):

@@ -98,7 +98,8 @@ class Analyzer:
     batch : tuple of BatchColumn
         Columns that it adds to the summary of a batch.
     link_uses : tuple of str
-        Other results that it uses if present, beside those in `uses`, where there is a log of the link.
+        Other results that it uses if present, in addition to those in `uses`, where there is a log of the
+        link.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What measurement.toml says about sources."""
+"""What measurement.toml states about sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multitracer.model.errors import UsageError
 
 POINTS = ("snd", "rcv", "mid")
 MOST = {"clock_offset_s": 4e9, "clock_skew_ppm": 1e5, "clock_uncertainty_s": 4e9}
-"""The largest that may be declared, either way: a century, a tenth; farther times do not fit into 64 bits."""
+"""The largest that may be declared, of either sign: a century, a tenth; later times do not fit 64 bits."""
 
 
 def entry(settings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -52,7 +52,7 @@ def point(settings: Mapping[str, Any], path: str) -> str | None:
 def with_points(
     settings: Mapping[str, Any], point: str | Mapping[str, str] | None, paths: Sequence[str]
 ) -> dict[str, Any]:
-    """Settings in which observation points given by the caller stand before those of the file.
+    """Settings in which observation points given by the caller take precedence over those of the file.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def number(settings: Mapping[str, Any], path: str, name: str) -> float | None:
     Parameters
     ----------
     settings : mapping of str to Any
-        What measurement.toml says of files.
+        What measurement.toml states about files.
     path : str
         The file.
     name : str

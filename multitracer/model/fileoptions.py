@@ -1,4 +1,4 @@
-"""What ``[sources."FILE"]`` of measurement.toml may say about how a file is to be read."""
+"""What ``[sources."FILE"]`` of measurement.toml may state about how a file is to be read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text(settings: Mapping[str, Any], path: str, name: str, choices: Sequence[st
     Parameters
     ----------
     settings : mapping of str to Any
-        What measurement.toml says of the file.
+        What measurement.toml states about the file.
     path : str
         The file, for errors.
     name : str
@@ -58,7 +58,7 @@ def words(settings: Mapping[str, Any], path: str, name: str) -> dict[str, str]:
     Parameters
     ----------
     settings : mapping of str to Any
-        What measurement.toml says of the file.
+        What measurement.toml states about the file.
     path : str
         The file, for errors.
     name : str
@@ -85,7 +85,7 @@ def names(settings: Mapping[str, Any], path: str, name: str) -> list[str] | None
     Parameters
     ----------
     settings : mapping of str to Any
-        What measurement.toml says of the file.
+        What measurement.toml states about the file.
     path : str
         The file, for errors.
     name : str
@@ -109,7 +109,7 @@ def names(settings: Mapping[str, Any], path: str, name: str) -> list[str] | None
 
 
 def unit(name: str, units: Mapping[str, float], path: str) -> float:
-    """The factor that a unit stands for; ``jiffies_250`` is 1/250 s where seconds are asked for.
+    """The factor of a unit; ``jiffies_250`` is 1/250 s where seconds are asked for.
 
     Parameters
     ----------

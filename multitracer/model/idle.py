@@ -1,4 +1,4 @@
-"""What a reason of an idle phase says, wherever phases are shown."""
+"""The words for a reason of an idle phase, wherever phases are shown."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ class LinkType:
 
     @property
     def short(self) -> str:
-        """The title without what stands behind the name."""
+        """The title without what follows the name."""
         return self.title.partition(" (")[0].partition(" in ")[0]
 
     def tells(self, fact: Fact) -> bool:
-        """Whether a log of this kind says anything of it."""
+        """Whether a log of this kind shows anything of it."""
         return fact not in self.lacks
 
 

@@ -1,4 +1,4 @@
-"""The size of most networks' IP packets, of what is in them beside data, and of windows by the standards."""
+"""Sizes by the standards: of most networks' IP packets, of their headers, and of windows."""
 
 from __future__ import annotations
 

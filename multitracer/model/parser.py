@@ -35,12 +35,12 @@ class Parser:
         ``few(path, most)``: as `parse`, but raises `TooManyConnections`, as soon as it is known, where there
         are more connections than that; captures only.
     configured : callable or None
-        ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml says
+        ``configured(path, settings)``: as `parse`, with what ``[sources."FILE"]`` of measurement.toml states
         about the file (units, columns, direction); None if the format has nothing to set.
     whole_test : bool
         A file holds a test or connection of its own, so several in a directory are several measurements.
     beside : tuple of str
-        Formats whose lines may stand between its own, as one script writes both: such a file is read as each.
+        Formats whose lines may be between its own, as one script writes both: such a file is read as each.
     merge_traces : callable or None
         ``merge_traces(traces, settings_of)`` takes all traces of a measurement and returns them with those of
         several files of one thing (the captures of both ends of a link) read as one; ``settings_of(path)`` as
@@ -76,7 +76,7 @@ class Parser:
         ----------
         path : str
         settings : mapping of str to Any
-            What measurement.toml says about the file.
+            What measurement.toml states about the file.
         most : int, optional
             Connections that a capture may hold.
 

@@ -1,4 +1,4 @@
-"""Numbers in words, for people: what the command line and the pages say alike."""
+"""Numbers in words, for people: shared by the command line and the pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRANSMISSION_WORDS = {
     "handshake": "of the handshake",
     "unknown": "unclassified",
 }
-"""Causes of retransmissions in words; probes that nobody needs are none (docs/json.md)."""
+"""Causes of retransmissions in words; unneeded probes are not among them (docs/json.md)."""
 
 OR_ELSE = {"fast": ("fast_or_slow_start", "slow_start"), "tail_loss_probe": ("probe_or_timeout", "timeout")}
 """Of some causes, the count of those that may have another (docs/json.md), and which."""

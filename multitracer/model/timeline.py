@@ -238,7 +238,7 @@ class FlowIndex:
 
 @changeable
 class Timeline:
-    """What all sources say, on the reference timeline.
+    """What all sources recorded, on the reference timeline.
 
     Pure data: what is derived from it is found by functions of `multitracer.layers`, each at its first call
     (`once`). Tables are dense `Table`s with `source`, `conn` and `t_ns` filled in.

@@ -1,4 +1,4 @@
-"""What one file said: a source, its tables, its issues."""
+"""What one file holds: a source, its tables, its issues."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Trace:
     links : list of LinkType
         Link logs: of what kind the link of each entity is; empty: a byte stream logged by its entities (RLP).
     others : list of Trace
-        What the same file says of another layer (the TCP segments in a capture of a radio link), a trace of
-        its own with the same path and clock.
+        What the same file holds of another layer (the TCP segments in a capture of a radio link), a separate
+        trace with the same path and clock.
     places : array or None
         Segments read inside frames that cut a stream: for each row of ``segments``, its first byte in the
         stream of the link's log; -1 where that is not known.

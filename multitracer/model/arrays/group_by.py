@@ -53,7 +53,7 @@ class Grouped:
 
 
 def last_places(known: tuple[Array, Array], wanted: tuple[Array, Array]) -> Array:
-    """The last place at which each of some pairs of whole numbers stands among known ones; -1: it does not.
+    """The last place at which each of some pairs of whole numbers is found among known ones; -1: it is not.
 
     Parameters
     ----------

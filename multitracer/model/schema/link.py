@@ -1,11 +1,11 @@
-"""Tables of reliable links, whatever their kind: frames, events, what the radio did."""
+"""Tables of reliable links of any kind: frames, events, what the radio did."""
 
 from __future__ import annotations
 
 from multitracer.model.schema.columns import RECORD, SOURCE, TIME, Column, Schema
 
 # The words are those of the core, which numbers them by their place (rust/core/src/linktable.rs): a test
-# holds the two equal. They stand here too, so that a schema is read without loading the core.
+# holds the two equal. They are repeated here, so that a schema is read without loading the core.
 LINK_ACTIONS = ("snd", "rcv", "evt")
 LINK_KINDS = (
     "opaque",

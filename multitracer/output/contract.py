@@ -214,7 +214,7 @@ def _summaries(measurement: Timeline, entries: Sequence[Object]) -> Any:
 
 
 def _link(results: Results) -> Object:
-    """All about the link; counts are null and lists empty where `inconclusive` says why."""
+    """All about the link; counts are null and lists empty where `inconclusive` has the reason."""
     frames = summary_of(results, "link_retransmissions")
     drops = summary_of(results, "local_drops")
     flow_control = results.get("flow_control")

@@ -12,13 +12,13 @@ SAID_S = 0.05
 """Costs below are not reported."""
 
 UNKNOWN = "unknown"
-"""What is said of a cost whose bounds say nothing."""
+"""The words for a cost whose bounds show nothing."""
 
 _MOST = 0.75
 """Who may have cost this part of the transfer may have cost all of it."""
 
 _HARDLY = 0.1
-"""A loss that is known to be more than this part of it says something."""
+"""A loss that is known to be more than this part of it is reported."""
 
 _APPLICATION = "idle_application"
 
@@ -29,7 +29,8 @@ _OF_LINK = ("bottleneck", "queue", "local_drop")
 def is_said(sentence: Mapping[str, Any]) -> bool:
     """Whether a sentence of ``diagnosis`` has a cost worth reporting: the estimate, or else its bound.
 
-    Where nothing is reckoned though the cause may have taken most of the time, silence would read as none.
+    If the cost is unknown although the cause may have taken most of the time, an omission would read as no
+    cost.
     """
     _, high_s = sentence["cost_bounds_s"]
     worth_s = sentence["cost_s"] if sentence["kind"] in _OF_LINK else high_s
@@ -37,7 +38,7 @@ def is_said(sentence: Mapping[str, Any]) -> bool:
 
 
 def is_printed(contract: Mapping[str, Any], sentence: Mapping[str, Any]) -> bool:
-    """Whether a cost is printed: that of an application is no question where nobody knows what a link allows.
+    """Whether a cost is printed: that of an application is left out where the link's rate is unknown.
 
     Parameters are those of `said_cost`.
     """
@@ -70,7 +71,7 @@ def said_cost(contract: Mapping[str, Any], sentence: Mapping[str, Any]) -> str:
     contract : mapping
         The JSON object (docs/json.md).
     sentence : mapping
-        Of its ``diagnosis``, with a cost that is said.
+        Of its ``diagnosis``, with a cost that is printed.
     """
     low_s, cost_s, high_s = low_cost_high(sentence)
     loss = contract.get("loss")
@@ -106,7 +107,7 @@ def _link_hides(contract: Mapping[str, Any]) -> bool:
 
 
 def is_bound(low_s: float, cost_s: float, high_s: float) -> bool:
-    """Whether of a cost only the upper bound is said: it may have been nothing.
+    """Whether only the upper bound of a cost is printed: it may have been nothing.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def definition(contract: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -
 
 
 def _as_said(low_s: float, cost_s: float, high_s: float) -> tuple[float, float, float]:
-    """A cost and its bounds as `cost_words` has them: the total has no less than one that stands alone."""
+    """A cost and its bounds as `cost_words` has them: the total has no less than a single one."""
     wide = is_bound(low_s, cost_s, high_s) or bounds_are_wide(low_s, cost_s, high_s)
     return (low_s, cost_s, high_s) if wide else (cost_s, cost_s, cost_s)
 

@@ -35,7 +35,7 @@ def pieces(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def one_line(data: Mapping[str, Any]) -> Iterator[bytes]:
-    """As `encoded`, without line breaks: text in JSON holds none, so all that there are lay it out."""
+    """As `encoded`, without line breaks: text in JSON holds none, so all of them are layout."""
     return _encoded(data, flat=True)
 
 

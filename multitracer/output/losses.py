@@ -1,4 +1,4 @@
-"""What retransmissions prove of losses: said once, for sentences and tables."""
+"""What retransmissions prove of losses: defined once, for sentences and tables."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class LossBounds:
     Attributes
     ----------
     upstream : int
-        At least so many before the capture: each was transmitted again, and no earlier copy had come by. How
+        At least so many before the capture: each was transmitted again, and no earlier copy had passed. How
         often a retransmission was lost there in its turn does not show.
     downstream : int
         At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
-        does so. If every retransmission was needless, none of these: what became of the needless copies
-        matters to nobody. At the receiver's own capture, at least those that its host discarded. Of a
-        transfer that broke off, what was never acknowledged may be lost, too. 0 without any ACK: none shows.
+        does so. If every retransmission was needless, none of these: what became of the needless copies does
+        not matter. At the receiver's own capture, at least those that its host discarded. Of a transfer that
+        broke off, what was never acknowledged may be lost, too. 0 without any ACK: none shows.
     sent : int
         Data segments on the wire: those that came by, super-segments as the segments that they become, and
         `upstream`.
@@ -39,7 +39,7 @@ class LossBounds:
         Of `sent`, those not acknowledged when a capture ends that shows no sign that the transfer broke off
         (``unfinished``): their ACKs would have come later, and nothing is known of them.
     at_reset : int
-        The same where a RST ended the connection: nobody acknowledged them, whether they arrived or not.
+        The same where a RST ended the connection: they were not acknowledged, whether they arrived or not.
     """
 
     upstream: int
@@ -151,7 +151,7 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
 
 
 def says_little(needless: int, again: int) -> bool:
-    """Whether an upper bound of what was lost says little: much of what was retransmitted was needless.
+    """Whether an upper bound of what was lost is of little use: much of what was retransmitted was needless.
 
     What was needless may have been lost in its turn, so that the bound contains it.
 
@@ -185,13 +185,13 @@ def possibly_again(entry: Mapping[str, Any]) -> int:
 
 
 def needless_prefix(*, certain: bool, divided: bool) -> str:
-    """What stands before a number of needless retransmissions: ``at least``, ``about``, or nothing.
+    """What precedes a number of needless retransmissions: ``at least``, ``about``, or nothing.
 
     Parameters
     ----------
     certain : bool
         Whether the capture is the receiver's and none was lost before it, or there is one of each end: all of
-        them show there. Elsewhere those that an answer gives away are counted.
+        them show there. Elsewhere those that an ACK reveals are counted.
     divided : bool
         Whether super-segments were captured: what is counted of them may be off by one.
 

@@ -19,7 +19,7 @@ def hosts(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def observed_point(entry: Mapping[str, Any]) -> str | None:
-    """Where the capture was taken, if but by a guess: ``snd``, ``mid``, ``rcv``; None where nothing shows it.
+    """Where the capture was taken, even by a guess: ``snd``, ``mid``, ``rcv``; None if unknown.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def observed_point(entry: Mapping[str, Any]) -> str | None:
 
 
 def is_guess(entry: Mapping[str, Any]) -> bool:
-    """Whether the observation point is but a guess.
+    """Whether the observation point is only a guess.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def is_guess(entry: Mapping[str, Any]) -> bool:
 
 
 def known_point(entry: Mapping[str, Any]) -> str | None:
-    """Where the capture was taken; None where that is unknown, or but a guess.
+    """Where the capture was taken; None where that is unknown, or only a guess.
 
     Parameters
     ----------

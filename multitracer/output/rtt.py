@@ -1,4 +1,4 @@
-"""The RTT of a connection, as far as its capture shows it: said once, for lines and tables."""
+"""The RTT of a connection, as far as its capture shows it: defined once, for lines and tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def base_at_most(entry: Mapping[str, Any]) -> bool:
 
 
 def queue_at_least(entry: Mapping[str, Any]) -> bool:
-    """Whether the base RTT that a queueing delay is reckoned from may have been less.
+    """Whether the base RTT from which a queueing delay is computed may have been less.
 
     Away from the sender, what another connection of the same hosts showed may be an upper bound, too.
     """
@@ -61,7 +61,7 @@ SHORTEST_RTO_S = 0.01
 def idle_before_s(
     event: Mapping[str, Any], *, at_sender: bool, standstills: Sequence[Mapping[str, Any]] | None = ()
 ) -> float | None:
-    """How long the sender had been silent before a timeout.
+    """How long the sender had been idle before a timeout.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _began_s(event: Mapping[str, Any]) -> float:
 def hides_queues(entry: Mapping[str, Any]) -> bool:
     """Whether a queue of the path would add to no RTT that this capture of an entry shows.
 
-    It is before the capture, and no timestamps say how long data took to get here.
+    It is before the capture, and no timestamps show how long data took to get here.
     """
     unstamped = entry.get("timestamps") is False and not beside_sender(entry)
     return unstamped and (entry.get("rtt") or {}).get("median_ms") is None
@@ -120,7 +120,7 @@ of all data may be any between what 3/8 and 5/8 of the measured ones do not exce
 
 
 def outside_recovery(entry: Mapping[str, Any]) -> str:
-    """``outside of loss recovery``, to be said of a median, where much of an entry's data measured none.
+    """``outside of loss recovery``, the remark on a median, where much of an entry's data measured none.
 
     Without SACK, the ACKs of retransmitted data do not show which copy they acknowledge (Karn's rule).
     """
@@ -133,7 +133,7 @@ DELAYED = 0.05
 
 
 def without_delayed(entry: Mapping[str, Any]) -> str:
-    """``without delayed ACKs``, to be said of a percentile that would be another with them."""
+    """``without delayed ACKs``, the remark on a percentile that would be another with them."""
     rtt = entry.get("rtt") or {}
     delayed = rtt.get("delayed_acks") or 0
     samples = (rtt.get("toward_receiver") or {}).get("samples") or 0
@@ -141,7 +141,7 @@ def without_delayed(entry: Mapping[str, Any]) -> str:
 
 
 def without_own_queue(entry: Mapping[str, Any]) -> str:
-    """To be said of RTTs at a sender's capture behind a queue of its host: none of them shows it."""
+    """The remark on RTTs at a sender's capture behind a queue of its host: none of them shows it."""
     rtt = entry.get("rtt") or {}
     return "without the wait in the sender's own queue" if rtt.get("without_own_queue") else ""
 
@@ -221,7 +221,7 @@ def least_name(entry: Mapping[str, Any]) -> str:
 
 
 def least_words(entry: Mapping[str, Any], least_ms: float) -> str:
-    """``min 81.1 ms``, ``base at most 40.8 ms``; ``base less than 1 ms`` of what hosts may take to answer.
+    """``min 81.1 ms``, ``base at most 40.8 ms``; ``base less than 1 ms`` if hosts may take as long to answer.
 
     Of so little, away from the sender, the sum of both halves may be less than any packet took, or more than
     the path does: their hosts woke up in between.

@@ -8,10 +8,10 @@ from typing import Any
 Object = Mapping[str, Any]
 
 LOOKED_AT = 1000
-"""Of more connections, those with most data, the worst and the first say whether a question was answered."""
+"""Of more connections, those with most data, the worst and the first show whether a question was answered."""
 
 SEVERAL = 2
-"""Of fewer connections nobody asks how they shared a path, nor of fewer captures what each hop did."""
+"""With fewer connections or captures, the questions on sharing a path or on hops are left out."""
 
 NO_LINK_LOG = "no link log was given"
 """One reason for all that a log of the link would answer; `multitracer formats` names such logs."""
@@ -41,7 +41,7 @@ def unanswered(contract: Object) -> dict[str, str]:
     for name in [name for name in left if name in inferred]:
         if any(map(inferred[name], connections)):
             del left[name]
-    # Nobody waits for what takes more than was given: others to share with, captures along the path.
+    # Questions that need more than was given are left out: other connections, captures along the path.
     if len(connections) < SEVERAL or not left.get("fairness", "").startswith("needs "):
         left.pop("fairness", None)
     if sum(one["layer"] == "tcp" and one["tcp_segments"] > 0 for one in contract["sources"]) < SEVERAL:

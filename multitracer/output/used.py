@@ -1,4 +1,4 @@
-"""What may be said of a utilization, by how exactly it is known: one rule for sentences and tables."""
+"""What may be stated about a utilization, by how exactly it is known: one rule for sentences and tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ NEARLY_ALL = 0.95
 """From this utilization on, TCP used nearly all of the link's capacity."""
 
 SURELY_ALL = 0.85
-"""An estimate whose lower bound is below this does not say that nearly all of the capacity was used."""
+"""An estimate whose lower bound is below this does not show that nearly all of the capacity was used."""
 
 SURELY_NOT = 0.97
-"""An estimate whose upper bound is not below this does not say that it was not."""
+"""An estimate whose upper bound is not below this does not show that it was not."""
 
 RESOLVED = 0.25
-"""Where a bound is further from an idle time than this part of it, the other bound is said."""
+"""Where a bound is further from an idle time than this part of it, the other bound is given."""
 
 SAID = 0.005
 """An idle time of less than this part is no lower bound of any."""

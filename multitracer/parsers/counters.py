@@ -101,7 +101,7 @@ def parse(path: str) -> Trace:
 
 
 def _of_link(path: str, what: str, values: Values) -> list[Trace]:
-    """What the same samples say of the link, by its `what` (labels); nothing without values."""
+    """What the same samples show of the link, by its `what` (labels); nothing without values."""
     if not len(values):
         return []
     series = values.table()

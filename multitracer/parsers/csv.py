@@ -118,7 +118,7 @@ def _values(
     units: Mapping[str, str],
     path: str,
 ) -> tuple[dict[str, Table], list[Flow]]:
-    """Series by name, and TCP state where it is said of which socket."""
+    """Series by name, and TCP state where the socket is named."""
     renamed = fileoptions.words(settings, path, "names")
     place, flows = _flows(columns, sockets, settings, path)
     mss = settings.get("mss")

@@ -114,7 +114,7 @@ class _Raw:
     def __init__(self, document: Mapping[str, Any], about: Mapping[str, Any]) -> None:
         self._series = dict(jsonlog.mapping(document.get("raw_values")))
         if not self._series:
-            # Version 1 has them beside what else is known of a series.
+            # Version 1 has them with the other attributes of a series.
             known = {title: jsonlog.mapping(entry).get("RAW_VALUES") for title, entry in about.items()}
             self._series = {title: found for title, found in known.items() if found}
         version = jsonlog.number(document, "version")
@@ -129,7 +129,7 @@ class _Raw:
         """Number, time [ns of the epoch] and value, in the unit of the series; empty if there are none."""
         entries = self._series.get(title)
         if not entries and key == "val":
-            # What `ss` said of a stream stands in the stream's own entries.
+            # What `ss` reported of a stream is in the stream's own entries.
             title, _, key = title.rpartition("::")
             entries = self._series.get(title)
         if not isinstance(entries, list):

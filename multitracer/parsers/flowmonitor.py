@@ -103,7 +103,7 @@ def parse(path: str) -> Trace:
 
 
 class _Document:
-    """What the elements say, one after the other: nothing else of the document is kept."""
+    """The content of the elements, one after the other: nothing else of the document is kept."""
 
     def __init__(self, path: str) -> None:
         self.tally = Tally(path)
@@ -132,7 +132,7 @@ class _Document:
         return True
 
     def end(self, cut: bool) -> None:
-        """The file is over; say so if the document is not."""
+        """The file is over; report it if the document is not."""
         if not self._whole and not cut and self._number:
             self.tally.add("truncated-file", self._number, "the document has no end")
 

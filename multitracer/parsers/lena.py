@@ -56,7 +56,7 @@ def parse(path: str) -> Trace:
 
     Notes
     -----
-    Which layer and direction it is, only the name of the file says: ``DlRlcStats.txt``, ``UlPdcpStats.txt``.
+    Only the name of the file shows layer and direction: ``DlRlcStats.txt``, ``UlPdcpStats.txt``.
 
     Reference: ns-3 ``src/lte/helper/radio-bearer-stats-calculator.cc``.
     """
@@ -98,7 +98,7 @@ def _limit(name: str) -> float | None:
 
 
 def _named(path: str) -> tuple[str, str]:
-    """Layer and direction by the name of the file; empty where it does not say."""
+    """Layer and direction by the name of the file; empty where it does not show them."""
     name = os.path.basename(path).lower()
     layer = next((layer for layer in ("rlc", "pdcp") if layer in name), "")
     direction = {"dl": "downlink", "ul": "uplink"}.get(name[:2], "")

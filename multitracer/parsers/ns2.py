@@ -104,7 +104,7 @@ def _source(path: str, facts: Mapping[str, Any], layer: Layer) -> Source:
 
 
 def _details(scan: native.Scan) -> dict[str, Any]:
-    """What `info` shows besides: the layers below, which are counted only."""
+    """What `info` shows in addition: the layers below, which are counted only."""
     facts, events, energy = scan.facts, scan.tables["events"], scan.tables["energy"]
     details: dict[str, Any] = {
         "lines": {name: n for name, n in zip(_FORMATS, facts["formats"], strict=True) if n},

@@ -45,7 +45,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     A variable is written when it changes; a row has the last values of all. Numbers of packets (`maxseq_`,
-    `ack_`) have no place in bytes, as the file does not say how large a packet is: they are series, and
+    `ack_`) have no place in bytes, as the file does not contain the size of a packet: they are series, and
     their difference is `unacked`.
 
     Reference: ns-2.35 ``tcp/tcp.cc``, ``TcpAgent::traceVar``.
@@ -111,7 +111,7 @@ def _states(raw: dict[str, Array], names: list[str], flow: int) -> Table:
             at = np.flatnonzero(name == names.index(variable))
             place = np.searchsorted(at, last, side="right") - 1
             found[place >= 0] = value[at[place[place >= 0]]]
-        # What no column holds is unknown, and nothing is reckoned with it.
+        # What no column holds is unknown, and nothing is computed from it.
         return np.where(np.abs(found) < _HOLDABLE, found, np.nan)
 
     columns = {

@@ -56,7 +56,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     A host's devices see what captures there would. Times have six significant digits unless the simulation
-    says otherwise: their step grows with time, and `Source.resolution_ns` is that of the last one.
+    sets it otherwise: their step grows with time, and `Source.resolution_ns` is that of the last one.
 
     Reference: ns-3 manual, "Tracing"; ``src/network/helper/trace-helper.cc``.
     """
@@ -153,7 +153,7 @@ def _source(path: str, facts: Mapping[str, Any], layer: Any, **known: Any) -> So
 
 
 def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What `info` shows besides."""
+    """What `info` shows in addition."""
     counts: dict[str, int] = facts["counts"]
     details: dict[str, Any] = {
         "lines": {name: counts[name] for name in ("queued", "sent", "received", "dropped") if counts[name]},

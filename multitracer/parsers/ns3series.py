@@ -127,7 +127,7 @@ def _named(path: str) -> str | None:
 
 
 def _run(path: str) -> str:
-    """What a file's name holds beside its variable: files of one run, a variable each, have it in common."""
+    """The rest of a file's name after its variable: files of one run, a variable each, have it in common."""
     called = "|".join(words for _, words, _ in _VARIABLES)
     stem = (
         re.sub(r"\.[A-Za-z]\w*$", "", os.path.basename(path))

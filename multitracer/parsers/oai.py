@@ -48,8 +48,8 @@ def parse(path: str) -> Trace:
 
     Notes
     -----
-    Times are those of the frame that stands above the statistics: they are printed every 128 frames, so that
-    the frame's number, which begins anew after 1,024, is unambiguous.
+    Times are those of the frame above the statistics: they are printed every 128 frames, so that the frame's
+    number, which restarts after 1,024, is unambiguous.
 
     Reference: OpenAirInterface ``openair2/LAYER2/NR_MAC_gNB/main.c``; 3GPP TS 38.211 4.3.1.
     """

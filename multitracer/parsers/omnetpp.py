@@ -77,7 +77,7 @@ def _scalars(scan: native.Scan) -> Table:
 
 
 def _index(facts: dict[str, Any]) -> Table:
-    """What an index says of each vector that has values."""
+    """What an index holds of each vector that has values."""
     rows: list[tuple[int, str, str, float]] = []
     for (module, name), (record, count, low, high, total) in zip(
         facts["vectors"], facts["blocks"], strict=True

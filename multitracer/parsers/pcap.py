@@ -93,7 +93,7 @@ def trace_of(path: str, found: dict[str, Any]) -> Trace:
 
 
 def _details(path: str, info: dict[str, Any]) -> dict[str, Any]:
-    """What `info` shows besides; what a file does not have is left out."""
+    """What `info` shows in addition; what a file does not have is left out."""
     details = {
         "link_type": info["link_type_name"],
         "snaplen": info["snaplen"],

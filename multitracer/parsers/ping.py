@@ -162,7 +162,7 @@ _MOST_LOST = 100_000
 
 
 def _missing(sent: dict[int, int], lost: dict[int, tuple[int, float | None]]) -> list[tuple[int, int]]:
-    """Numbers without a reply between those known, and the line that says so or is before."""
+    """Numbers without a reply between those known, and the line that shows it or is before."""
     known = sorted({*sent, *lost})
     found = [(seq, number) for seq, (number, _) in lost.items() if seq not in sent]
     for before, after in pairwise(known):

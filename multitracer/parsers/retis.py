@@ -130,7 +130,7 @@ def _names(found: Iterator[str]) -> dict[str, int]:
 
 
 def _flows(rows: list[_Event]) -> dict[Flow, int]:
-    """Sockets of this host by their number: packets say which end of them is here, drops do not."""
+    """Sockets of this host by their number: packets show which end of them is here, drops do not."""
     flows: dict[Flow, int] = {}
     for one in rows:
         if one.flow is not None and one.kind != "drop" and len(flows) < _MOST_FLOWS:
@@ -240,7 +240,7 @@ def _address(value: Any) -> int | None:
 
 
 def _flow(kind: str, head: framehead.FrameHead | None) -> Flow | None:
-    """The socket of this host that a packet is of, as its way says; None if it is of none, or of no TCP."""
+    """The socket of this host that a packet is of, as its path shows; None if it is of none, or not TCP."""
     if head is None or head.source is None or head.target is None:
         return None
     return Flow(*head.target, *head.source) if kind == "receive" else Flow(*head.source, *head.target)

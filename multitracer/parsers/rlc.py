@@ -129,7 +129,7 @@ def _nothing(facts: Mapping[str, Any], ue: int | None, bearer: str | None) -> st
 
 
 def _details(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What `info` shows besides."""
+    """What `info` shows in addition."""
     bearers = facts["bearers"]
     details: dict[str, Any] = {
         **facts["bearer"],

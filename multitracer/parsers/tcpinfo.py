@@ -35,7 +35,7 @@ def parse(path: str) -> Trace:
     Notes
     -----
     Each line is a whole snapshot; a line is only written when something has changed. A snapshot without
-    INET_DIAG_INFO says nothing of TCP: it is counted and left out.
+    INET_DIAG_INFO shows nothing of TCP: it is counted and left out.
 
     Reference: github.com/m-lab/tcp-info ``netlink``; Linux ``include/uapi/linux/tcp.h``, ``inet_diag.h``.
     """

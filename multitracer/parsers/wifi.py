@@ -16,7 +16,7 @@ from multitracer.model.trace import Source, Trace
 from multitracer.parsers._helpers.tcptables import tcp_tables
 
 _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-# Said of the file by the reader of the link already.
+# Reported for the file by the reader of the link already.
 _OF_THE_FILE = frozenset(
     {"bad-block", "bad-record", "decompression-limit", "malformed-packet", "time-backwards", "truncated-file"}
 )

@@ -92,7 +92,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _damage(path: str) -> str:
-    """What the core says of a file's compression, of which `native.head` gives what it can."""
+    """What the core reports of a file's compression, of which `native.head` returns what it can."""
     lines = native.Lines(path)
     for _ in lines:
         pass

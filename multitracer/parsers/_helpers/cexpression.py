@@ -365,7 +365,7 @@ def _integer(value: Any) -> int:
 
 
 def _computed(work: Callable[[int, int], int], left: Getter, right: Getter) -> Getter:
-    # Signs stay as long as they are within 64 bits: conversions say how a value is to be written.
+    # Signs stay as long as they are within 64 bits: conversions define how a value is written.
     def value(record: bytes) -> int:
         found = int(work(_integer(left(record)), _integer(right(record))))
         return found if -(1 << 63) <= found <= _ALL else found & _ALL

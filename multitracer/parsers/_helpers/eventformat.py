@@ -132,7 +132,7 @@ class EventFormat:
 
     @property
     def print_fmt(self) -> str:
-        """What stands behind ``print fmt:``; "" if nothing does."""
+        """What follows ``print fmt:``; "" if nothing does."""
         found = _PRINT.search(self.text)
         return found[1].strip() if found else ""
 

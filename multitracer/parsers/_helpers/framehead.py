@@ -22,7 +22,7 @@ _MOST_HEADERS = 8
 
 
 class FrameHead(NamedTuple):
-    """What the headers of a frame say.
+    """What the headers of a frame contain.
 
     Attributes
     ----------

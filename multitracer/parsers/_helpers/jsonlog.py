@@ -1,4 +1,4 @@
-"""JSON as logs hold it: documents of bounded size, values of whatever type, rows collected into tables."""
+"""JSON as logs hold it: documents of bounded size, values of any type, rows collected into tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def document(path: str) -> bytes:
 
 
 def parsed(text: bytes) -> Any:
-    """What JSON text says; None if it is none, nests too deep, or holds numbers beyond reason."""
+    """The value of JSON text; None if it is none, nests too deep, or holds numbers beyond reason."""
     try:
         return json.loads(text.decode("utf-8", errors="replace"))
     except (ValueError, RecursionError):

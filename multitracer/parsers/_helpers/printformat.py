@@ -1,7 +1,7 @@
-"""Text of a tracepoint's event out of its binary fields, as the kernel's own ``print fmt`` says it.
+"""Text of a tracepoint's event out of its binary fields, as the kernel's own ``print fmt`` defines it.
 
-A ``print fmt`` is a format of printf and C expressions over the fields of the event. It comes out of a file
-that nobody vouches for: it is parsed, never executed, and its numbers stay within 64 bits.
+A ``print fmt`` is a format of printf and C expressions over the fields of the event. It comes from an
+untrusted file: it is parsed, never executed, and its numbers stay within 64 bits.
 
 Reference: Linux ``Documentation/trace/events.rst`` ("Event formats") and
 ``Documentation/core-api/printk-formats.rst``.
@@ -48,7 +48,7 @@ def compiled(print_fmt: str, fields: Mapping[str, Field], order: str, long_bytes
     Parameters
     ----------
     print_fmt : str
-        What stands behind ``print fmt:`` in the format file of an event.
+        What follows ``print fmt:`` in the format file of an event.
     fields : mapping of str to Field
         The fields of the event by name.
     order : {"<", ">"}

@@ -44,7 +44,7 @@ class PageFaults:
     Attributes
     ----------
     lost : int
-        Events that the kernel says were lost; at least one where it does not say how many.
+        Events that the kernel reports as lost; at least one where it does not report how many.
     first_lost : int
         The first page after a loss, from 1; 0 if none.
     bad : int

@@ -66,7 +66,7 @@ class Clock:
         self._read: Callable[[str], int | None] = self._number if form in NUMBERS else self._calendar
 
     def ns(self, text: str) -> int | None:
-        """Nanoseconds since the epoch (or since whatever a number counts from); None if it is no time."""
+        """Nanoseconds since the epoch (or since the origin of the number); None if it is no time."""
         try:
             return self._read(text.strip())
         except (ValueError, OverflowError, ArithmeticError):

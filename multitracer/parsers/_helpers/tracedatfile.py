@@ -44,7 +44,7 @@ _DATA_FIELD = re.compile(rb"\bdata;\s*offset:(\d{1,3});")
 
 
 class Reader:
-    """Reads the container; afterwards `pages` gives the pages of each CPU.
+    """Reads the container; then `pages` returns the pages of each CPU.
 
     Parameters
     ----------

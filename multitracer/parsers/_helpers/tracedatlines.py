@@ -167,7 +167,7 @@ class _Recording:
         return "unknown" if self._ticks else _CLOCKS.get(self._name or "local", "unknown")
 
     def details(self) -> dict[str, object]:
-        """What `info` shows besides."""
+        """What `info` shows in addition."""
         return {
             "version": self._file.version,
             "trace_clock": self._name or "local",

@@ -1,4 +1,4 @@
-"""What a trace.dat of trace-cmd says before its events: formats, clocks, where the pages of each CPU are."""
+"""What a trace.dat of trace-cmd holds before its events: formats, clocks, where the pages of each CPU are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Buffer:
     name : str
         Of the instance; "" for the one at the top.
     clock : str
-        Trace clock; "" if not said.
+        Trace clock; "" if not recorded.
     page_bytes : int
     cpus : list of CpuPages
     """
@@ -63,7 +63,7 @@ class TraceDat:
         By the number that records begin with.
     buffers : list of Buffer
     clock : str
-        The trace clock that was chosen (``[mono]``); "" if not said.
+        The trace clock that was chosen (``[mono]``); "" if not recorded.
     offset_ns : int
         To add to every time: ``--date`` and ``--ts-offset``.
     dated : bool
@@ -71,7 +71,7 @@ class TraceDat:
     tsc : (int, int) or None
         Factor and shift that make nanoseconds of ticks.
     shifted : bool
-        Whether times are of a guest and the file says how they are to be moved to those of its host.
+        Whether times are of a guest and the file has the offset to those of its host.
     overruns : int
         Events that the kernel counted as lost, in all of its buffers.
     release : str

@@ -154,11 +154,11 @@ def _logarithmic(figure: Figure, axes: str) -> Figure:
 
 
 def renamed(figure: Figure, names: Mapping[str, str]) -> Figure:
-    """The figure with words replaced wherever they stand whole, the longest first."""
+    """The figure with words replaced wherever they are whole words, the longest first."""
     known = {old: new for old, new in names.items() if old}
     if not known:
         return figure
-    # An IPv6 address stands in brackets in front of its port.
+    # An IPv6 address is in brackets in front of its port.
     parts = [rf"\[{re.escape(old)}\]|{re.escape(old)}" for old in sorted(known, key=len, reverse=True)]
     pattern = re.compile(rf"(?<![\w.:])(?:{'|'.join(parts)})(?!\w|[.:][\w]*[.:])", re.ASCII)
 

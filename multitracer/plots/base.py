@@ -22,7 +22,7 @@ TIME = Axis("Time since the first TCP event", "s")
 
 
 def window_of(ruling: Sequence[Series], shown: Sequence[Series], options: PlotOptions) -> tuple[float, float]:
-    """The time window: as asked, else all of the ruling series; refused if nothing lies in it.
+    """The time window: as asked, else all of the ruling series; refused if nothing is in it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def zoomed(options: PlotOptions, start: float, end: float, **changes: Any) -> Pl
     Raises
     ------
     UsageError
-        If the end that the user gave lies before the figure's own begin, or the other way round.
+        If the end that the user gave is before the figure's own begin, or the other way round.
     """
     return replace(
         options,

@@ -60,7 +60,7 @@ def points(
     ----------
     x, y : arrays
     window, limits : tuples of float
-        Ranges of x and y that are drawn; what lies outside is left out.
+        Ranges of x and y that are drawn; what is outside is left out.
     columns, rows : int
         Pixels across and up.
 

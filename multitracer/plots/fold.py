@@ -39,12 +39,12 @@ class Fold:
         object.__setattr__(self, "_saved", np.stack([before, saved], axis=1).ravel())
 
     def place(self, seconds: Floats) -> Floats:
-        """Where times lie on the axis, in seconds of the axis; the order stays."""
+        """Places of times on the axis, in seconds of the axis; the order stays."""
         edges, saved = self._columns()
         return np.asarray(seconds - np.interp(seconds, edges, saved))
 
     def time(self, place: Floats) -> Floats:
-        """The time that lies at a place of the axis: the inverse of `place`."""
+        """The time at a place of the axis: the inverse of `place`."""
         edges, saved = self._columns()
         return np.asarray(place + np.interp(place, edges - saved, saved))
 

@@ -24,7 +24,7 @@ def folded(figure: Figure, longer_than_s: float) -> Figure:
     """The figure with every empty stretch cut that lasts longer than a threshold.
 
     Empty is a time in which no panel has a point, a step or a mark. What merely lasts (a lane's bar, a
-    trend, a value that holds) goes on across the cut.
+    trend, a value that holds) continues across the cut.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """What a figure is made of: panels of series, marks and spans, as data.
 
-Nothing here knows a colour or a renderer: a role says what a thing is, the renderer what it looks like.
+Nothing here depends on a colour or a renderer: a role defines what a thing is, the renderer its look.
 All x values are seconds from the first TCP event; `Figure.t0_ns` makes them absolute.
 """
 
@@ -93,7 +93,7 @@ Role = Literal[
 
 @frozen
 class Axis:
-    """An axis: what it shows and in which unit ("" for a pure number); `words` stand at 0, 1, 2 ..."""
+    """An axis: what it shows and in which unit ("" for a pure number); `words` are at 0, 1, 2 ..."""
 
     label: str
     unit: str
@@ -204,7 +204,7 @@ class Spans:
     start, end : arrays of float64
         Seconds.
     lane : str
-        Row of the lane panel they lie in; "" to shade the panel's whole height.
+        Row of the lane panel; "" to shade the panel's whole height.
     texts, details : tuple of str
         As in `Marks`.
     """
@@ -242,7 +242,7 @@ class Spans:
 
 @frozen(eq=False)
 class Pieces:
-    """Straight pieces, each from (x, y) to (x_end, y_end): data bars, a packet's way, dimension lines.
+    """Straight pieces, each from (x, y) to (x_end, y_end): data bars, a packet's path, dimension lines.
 
     In a panel of lanes, y is the number of the lane from the top.
 
@@ -300,7 +300,7 @@ class Panel:
     height : float
         Relative to the other panels.
     zero : bool
-        Whether the y range begins at zero whatever the data.
+        Whether the y range always begins at zero.
     log : bool
         Whether the y axis is logarithmic: what is not positive is not drawn.
     """

@@ -95,8 +95,8 @@ class Plot:
         One line for `--help` and the docs.
     build : callable
         ``build(measurement, results, options) -> Figure``. Every result is optional: the figure shows what
-        there is and its notes say what is missing. Raises `UsageError` if the measurement has nothing to show
-        in the window.
+        there is and its notes list what is missing. Raises `UsageError` if the measurement has nothing to
+        show in the window.
     build_many : callable or None
         ``build_many(subjects, options) -> Figure`` of plots that compare several measurements; None of those
         that show one.

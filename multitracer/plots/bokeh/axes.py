@@ -133,7 +133,7 @@ def clock_axis(plot: BokehFigure, figure: Figure, x_range: Range1d, theme: Theme
         Of the seconds.
     theme : Theme
     alone : bool
-        The figure stands on its own: Bokeh's callbacks do what the page's script would.
+        The figure is drawn alone: Bokeh's callbacks do what the page's script would.
     """
     from bokeh.models import CustomJS, DatetimeAxis, PlainText, Range1d
 

@@ -1,4 +1,4 @@
-"""What the hover of a point says beyond its place: the segment or frame behind it."""
+"""What the hover of a point shows in addition to its place: the segment or frame behind it."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def describer(measurement: Timeline) -> Describe:
 
 
 def plain(words: str) -> str:
-    """A name from the file system that says nothing to HTML or to Bokeh's templates."""
+    """A name from the file system, harmless in HTML and Bokeh's templates."""
     return re.sub(r"[^\w .,:;()/%+\u00d7-]", "?", words)[-60:]

@@ -23,7 +23,7 @@ WORDS_PIXELS = 11
 
 
 def placed(layer: Layer, fold: Fold) -> Layer:
-    """A layer with its rows where they lie on the axis; "t" and "t1" keep the true times."""
+    """A layer with its rows at their places on the axis; "t" and "t1" keep the true times."""
     columns = layer.columns | {"x": fold.place(layer.columns["x"]), "t": layer.columns["x"]}
     if "x1" in columns:
         columns |= {"x1": fold.place(layer.columns["x1"]), "t1": layer.columns["x1"]}
@@ -40,7 +40,7 @@ def add_cuts(plot: BokehFigure, fold: Fold, theme: Theme, *, named: bool, visibl
     fold : Fold
     theme : Theme
     named : bool
-        Say how long each cut lasts.
+        Show how long each cut lasts.
     visible : bool
         Shown at once, not only when the page folds time.
     """
@@ -92,7 +92,7 @@ def fold_axis(plot: BokehFigure, fold: Fold, *, alone: bool) -> None:
         The panel.
     fold : Fold
     alone : bool
-        The figure stands on its own, without the page's script.
+        The figure is drawn alone, without the page's script.
     """
     from bokeh.models import CustomJSTickFormatter, FixedTicker, LinearAxis
 

@@ -1,4 +1,4 @@
-"""Bokeh glyphs for layers, with what the hover says."""
+"""Bokeh glyphs for layers, with their hover text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def add_layer(
     source_name : str
         Name of Bokeh's data source, by which the page finds it.
     alone : bool
-        The figure stands on its own, without the page's script.
+        The figure is drawn alone, without the page's script.
     folded : bool
         Time is folded.
     """
@@ -167,7 +167,7 @@ def _tooltips(layer: Layer, source_name: str, time: str) -> list[tuple[str, str]
 
 
 def _texts(plot: BokehFigure, layer: Layer, look: Look, theme: Theme, *, alone: bool) -> None:
-    """Words beside marks; on the page a script places them so that none lies on another."""
+    """Words beside marks; on the page a script places them so that none overlaps another."""
     from bokeh.models import ColumnDataSource
     from bokeh.models.glyphs import Text
 

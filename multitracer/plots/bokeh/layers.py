@@ -19,7 +19,7 @@ Describe = Callable[[Series], Mapping[str, Array]]
 """More columns for the hover of a series, one value per point ("length": bytes of the segment)."""
 
 LANE_HALF = 0.38  # half the height of a bar in its lane
-SMALL = 4_000  # rows up to which a layer is drawn whole, whatever the zoom
+SMALL = 4_000  # rows up to which a layer is drawn whole at any zoom
 SHADES_AT_MOST = 400  # shades of one kind that a background bears
 
 
@@ -104,7 +104,7 @@ class Layer:
 
 
 def layers(figure: Figure, describe: Describe | None = None) -> list[Layer]:
-    """All drawables of a figure, those that lie behind first."""
+    """All drawables of a figure, those in the background first."""
     return [
         Layer(id=f"L{number}", **fields)
         for number, fields in enumerate(

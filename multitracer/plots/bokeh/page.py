@@ -3,7 +3,7 @@
 The layout works on its own in a notebook: linked zoom, hover, a legend that hides, an overview strip. On the
 page of `multitracer report` a script of ours adds all data on zoom, keys, colours and the time of day.
 
-Nothing that a trace says reaches Bokeh as anything but text: titles and file names could hold TeX or HTML.
+No content of a trace reaches Bokeh as anything but text: titles and file names could hold TeX or HTML.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def draw(
     source_names: tuple[str, ...] = (),
     theme: ThemeName | None = None,
 ) -> LayoutDOM:
-    """Draw a figure as a Bokeh layout that stands on its own: show it in a notebook or save it.
+    """Draw a figure as a standalone Bokeh layout: show it in a notebook or save it.
 
     Parameters
     ----------

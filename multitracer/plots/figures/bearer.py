@@ -1,4 +1,4 @@
-"""A radio bearer over time: polls until they are answered, PDUs that were overtaken until they are there."""
+"""A radio bearer over time: polls until answered, PDUs received out of order until complete."""
 
 from __future__ import annotations
 

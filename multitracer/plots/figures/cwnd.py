@@ -37,7 +37,7 @@ _NEITHER = 2  # of LIMITS
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """The windows in bytes over time, under a lane that says which one had no room."""
+    """The windows in bytes over time, under a lane that shows which one had no room."""
     selection = select(measurement, options)
     panel = window_panel(selection, base.asked(options))
     if panel is None:

@@ -1,4 +1,4 @@
-"""A typical measurement: all layers with their trend lines, and what lies between the two rates.
+"""A typical measurement: all layers with their trend lines, and the difference between the two rates.
 
 References
 ----------

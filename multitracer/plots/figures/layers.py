@@ -1,6 +1,6 @@
 """The path of a packet: from the TCP sender through the frames of the link to the receiver, and back.
 
-`multitracer.layers.framemap` says which frames carried a packet.
+`multitracer.layers.framemap` shows which frames carried a packet.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _packets(
     if data:
         names, cross = ("down", "up"), []
     else:
-        # Its frames are not drawn one by one: its way would be lost among those of the data.
+        # Its frames are not drawn one by one: its path would be hidden among those of the data.
         names, over = ("ack_down", "ack_up"), left.where(left["sent_ns"] >= 0)
         line = _pieces(selection, over, "sent_ns", "complete_ns", (enter, leave))
         cross = [Pieces("ack_over", roles[0], *line, label="ACK on the link", details=_details(over, what))]

@@ -86,7 +86,7 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     series, ranges = [], []
     for rank, curve in enumerate(curves):
         mine = sorted((point for point in points if point.curve == curve), key=place)
-        # Curves over words stand beside each other, or their strokes would hide one another.
+        # Curves over words are next to each other, or their strokes would hide one another.
         aside = 0.06 * (rank - (len(curves) - 1) / 2) if words else 0.0
         x = np.array([place(point) + aside for point in mine])
         label = curve if curve_name else shown

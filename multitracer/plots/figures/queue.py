@@ -24,7 +24,7 @@ from multitracer.plots.series.window_layer import window_panel
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
-    """Queueing delay of every sample; where the link's rate is known also bytes queued, beside the flight."""
+    """Queueing delay of every sample; if the link's rate is known, also bytes queued and bytes in flight."""
     selection = select(measurement, options)
     acks, rtt = samples(selection)
     if not len(acks):

@@ -98,7 +98,7 @@ def _waits(
     waits: np.ndarray[tuple[int], np.dtype[np.float64]],
     shift: int,
 ) -> list[Pieces]:
-    """The silence before each expiry, as a multiple of the first one's timer."""
+    """The idle time before each expiry, as a multiple of the first one's timer."""
     pieces = []
     for row, (at, wait, factor) in enumerate(zip(t.tolist(), waits.tolist(), _factors(rows), strict=True)):
         level = float(rows["seq"][row] + shift)

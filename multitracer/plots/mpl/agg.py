@@ -56,7 +56,7 @@ _painted: dict[Any, tuple[Any, int, int]] = {}
 
 
 class Renderer(RendererAgg):
-    """Draws what its base draws; letters stand at most half a pixel beside where its base draws them."""
+    """Draws what its base draws; letters are at most half a pixel away from where its base draws them."""
 
     def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
         """How large a line of words is.

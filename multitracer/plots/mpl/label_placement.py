@@ -1,4 +1,4 @@
-"""Labels that never lie on each other: a label is drawn where there is room, or not at all."""
+"""Labels that never overlap: a label is drawn where there is room, or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CELL = 4.0  # pixels: the grain of the map of what is taken
 
 
 class LabelPlacement:
-    """A map of the pixels of one panel: what labels and marks have taken, and where data lies.
+    """A map of the pixels of one panel: what labels and marks have taken, and where data is.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def _dealt(
     used, at = 0.0, -1
     for index, (block, tall) in enumerate(zip(blocks, heights, strict=True)):
         for position, row in enumerate(block):
-            # No heading stands alone at the foot of a column.
+            # No heading is alone at the foot of a column.
             needed = sum(tall[position : position + (2 if row.entry is None else 1)])
             needed += AIR if used and index != at else 0.0
             if used and used + needed > most:

@@ -68,7 +68,7 @@ def number(value: object) -> float | None:
 
 
 def entry_of(selection: Selection, results: Results) -> Mapping[str, Any] | None:
-    """What the answer on connections says of the one that is drawn; None without it."""
+    """What the answer on connections has of the one that is drawn; None without it."""
     if selection.connection is None:
         return None
     index, found = selection.connection.index, summary_of(results, "connections").get("connections", ())

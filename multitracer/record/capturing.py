@@ -79,7 +79,7 @@ class Capturing:
 
     @property
     def running(self) -> bool:
-        """Whether it still captures (a full disk or an interface that is gone ends it)."""
+        """Whether it still captures (a full disk or a removed interface ends it)."""
         return self._process.poll() is None
 
     def finish(self) -> str:
@@ -103,7 +103,7 @@ class Capturing:
         return "the capture ended by itself: " + (lines[-1].strip() if lines else "no word")
 
     def abort(self) -> None:
-        """Stop it, whatever state it is in."""
+        """Stop it in any state."""
         stop(self._process)
 
 

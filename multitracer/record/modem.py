@@ -60,7 +60,7 @@ class Modem:
 
 
 def find(interface: str) -> Modem | None:
-    """The modem to which an interface belongs; None if there is none, or nobody who knows."""
+    """The modem to which an interface belongs; None if there is none, or ModemManager is missing."""
     if not installed(MMCLI):
         return None
     paths = _asked("-L").get("modem-list")
@@ -105,7 +105,7 @@ def _inner(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 class Asking:
-    """Asks a modem over and over, without waiting for its answers: a modem may take seconds.
+    """Polls a modem repeatedly, without waiting for its answers: a modem may take seconds.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def make(interface: str, ports: Sequence[int] = (), *, mount: bool = False) -> P
     tracefs = tracing.reach(mount)
     choices = tracing.choices(tracefs, interface, index, ports) if tracefs.root else []
     sources = [_capture(interface)]
-    # Not mounted yet, nobody knows which tracepoints there are.
+    # Not mounted yet: the tracepoints are unknown.
     unknown = bool(tracefs.root) and bool(tracefs.why)
     for wanted in tracing.WANTED:
         choice = next((one for one in choices if one.event == wanted.event), None)

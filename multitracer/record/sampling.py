@@ -2,7 +2,7 @@
 
 Written as the tools print them, so that a loop in a shell makes the same files: a line with the Unix time,
 then ``ss -tinmOH``, or one line of JSON each of ``nstat -asj``, ``tc -s -j qdisc`` and ``ip -s -j link``,
-the lines of ``/proc/net/softnet_stat``, and what ``ethtool``, ``iw`` or ``mmcli`` say of the link.
+the lines of ``/proc/net/softnet_stat``, and what ``ethtool``, ``iw`` or ``mmcli`` report of the link.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Sampler(threading.Thread):
         self.failed = ""
 
     def start(self) -> None:
-        """Take the first sample, and go on beside the caller: what it does next lies between two samples."""
+        """Take the first sample and continue in parallel: the caller's next steps are between two samples."""
         self._once()
         super().start()
 
@@ -189,7 +189,7 @@ def softnet_lines() -> list[str]:
 
 
 def interface_counters(interface: str) -> dict[str, Any]:
-    """Counters of an interface in the words of ``ip -s -j link``; gone: without counters."""
+    """Counters of an interface in the words of ``ip -s -j link``; a removed one: without counters."""
     counts: dict[str, dict[str, int]] = {"rx": {}, "tx": {}}
     # Not sysfs: that shows the network namespace in which it was mounted.
     with open("/proc/thread-self/net/dev", encoding="utf-8", errors="replace") as file:

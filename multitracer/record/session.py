@@ -103,7 +103,7 @@ class Outcome:
         Exit status of the command.
     lost_events : int
     capture_drops : int or None
-        Packets that the capture lost; None if it does not say.
+        Packets that the capture lost; None if it does not report them.
     sizes : dict of str to int
     problems : list of str
         What went wrong or is missing, each with what helps.
@@ -285,7 +285,7 @@ class _Session:
                 progress(Progress(seconds, sizes, lost))
 
     def _trouble(self, sizes: Mapping[str, int]) -> str:
-        """Why the recording cannot go on, as in `Outcome.ended_by`; "" if it can."""
+        """Why the recording cannot continue, as in `Outcome.ended_by`; "" if it can."""
         if sum(sizes.values()) >= self._options.max_bytes:
             self._outcome.problems.append(
                 f"ended at {self._options.max_bytes:,} bytes (--max-size); record shorter, or filter"

@@ -1,4 +1,4 @@
-"""What recording asks of the system besides files: mounts, children that do not outlive their parent."""
+"""What recording needs of the system besides files: mounts, children that do not outlive their parent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def spawn(
     stdin, stdout, stderr
         As for `subprocess.Popen`; closed by default.
     outlives : bool
-        Whether it may go on when the recorder has died; otherwise the kernel kills it then.
+        Whether it may continue when the recorder has ended; otherwise the kernel kills it then.
     """
     return subprocess.Popen(
         list(argv),

@@ -1,6 +1,6 @@
 """The kernel's tracepoints of this host: one trace instance with buffers, clock and filters of its own.
 
-Nobody else's tracing is disturbed. The instance goes at the end, also when the recorder is killed: a guardian
+No other tracing is disturbed. The instance goes at the end, also when the recorder is killed: a guardian
 process waits for the end of its standard input, and the next recording removes what has no living owner.
 
 Reference: Documentation/trace/ftrace.rst ("Instances", "trace_pipe") and events.rst ("Event filtering").
@@ -56,7 +56,7 @@ WANTED = (
     Wanted("tcp/tcp_receive_reset", "tcp"),
     Wanted("tcp/tcp_bad_csum", "tcp"),
     Wanted("qdisc/qdisc_enqueue", "qdisc", "ifindex == {index}"),
-    # Asked in vain, a qdisc answers with no packet: twice as many events that say nothing.
+    # An empty qdisc returns no packet: twice as many events without information.
     Wanted("qdisc/qdisc_dequeue", "qdisc", "ifindex == {index} && packets > 0"),
     Wanted("net/net_dev_queue", "device", 'name == "{name}"'),
     Wanted("net/net_dev_start_xmit", "device", 'name == "{name}"'),
@@ -181,7 +181,7 @@ def remove_leftovers(tracefs: Tracefs) -> list[str]:
         path = f"{folder}/{name}"
         owner = _lock(path)
         if owner is None:
-            continue  # somebody records into it, perhaps in another container
+            continue  # a process records into it, perhaps in another container
         os.close(owner)
         if _remove(path):
             removed.append(name)
@@ -212,7 +212,7 @@ def _remove(path: str) -> bool:
         except FileNotFoundError:
             return True
         except OSError:
-            time.sleep(0.1)  # a reader has not gone yet
+            time.sleep(0.1)  # a reader has not ended yet
     return False
 
 
@@ -225,7 +225,7 @@ class Tracing:
     path : str
         File to write.
     wanted : sequence of Choice
-        Those that are there are switched on, one that the kernel refuses is said in `refused`.
+        Those that are there are switched on, one that the kernel refuses is listed in `refused`.
     buffer_kib : int
         Ring buffer per CPU: it bridges the moments until the text is taken out.
 

@@ -1,4 +1,4 @@
-"""The diagnosis for the page: what `multitracer analyze` says, with the places to look at."""
+"""The diagnosis for the page: what `multitracer analyze` reports, with the places to look at."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Fact:
     bounds_s : (float, float) or None
         Of the cost.
     cost_unknown : bool
-        Whether they say nothing.
+        Whether they show nothing.
     """
 
     cost_s: float | None
@@ -55,7 +55,7 @@ class Fact:
 
     @property
     def known_cost_s(self) -> float | None:
-        """The cost without its bounds; None without one, and where these say nothing."""
+        """The cost without its bounds; None without one, and where these show nothing."""
         return None if self.cost_unknown else self.cost_s
 
     @property

@@ -1,4 +1,4 @@
-"""The figure of the page: its Bokeh document, its legend, and all its data beside it."""
+"""The figure of the page: its Bokeh document, its legend, and all its data with it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Object = Mapping[str, Any]
 
 WHOLE = ("utilization", "well")  # sentences that the number at the head stands for
 UNKNOWN = {"unknown", "log_unknown", "idle_unknown"}
-"""Sentences that say that a cause is not known."""
+"""Sentences that report that a cause is unknown."""
 NO_CAUSE = {*WHOLE, *UNKNOWN, "arrivals", "kernel_count", "multipath", "link_burst_harmless"}
 """Sentences that name no cause."""
 KEYS = (
@@ -76,7 +76,7 @@ def diagnosis(contract: Object, found: list[Fact]) -> Markup:
 
 
 def _used(value: float, proven: bool) -> str:
-    """A utilization; an estimate no more exact than its sentence says it."""
+    """A utilization; an estimate no more exact than in its sentence."""
     return share(value) if proven else f"about {value:.0%}"
 
 
@@ -88,7 +88,7 @@ def main_cause(found: list[Fact]) -> Fact | None:
 def headline(contract: Object, found: list[Fact]) -> str:
     """The main cause in a few words; without one, what is known instead, and no more.
 
-    "All is well" is said only where the diagnosis says it, and nothing else is unknown to it.
+    "All is well" is shown only where the diagnosis states it, and nothing else is unknown to it.
     """
     cause = main_cause(found)
     if cause is not None:

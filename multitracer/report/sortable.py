@@ -9,12 +9,12 @@ from multitracer.report.markup import Markup, tag
 from multitracer.report.page_text import duration
 
 MOST_ROWS = 500
-"""Rows of one table that the page holds; the note below it says where the rest is."""
+"""Rows of one table that the page holds; the note below it names the place of the rest."""
 
 
 @frozen
 class Number:
-    """A cell that is sorted by its value, whatever its words."""
+    """A cell that is sorted by its value, not by its words."""
 
     value: float | None
     words: str
@@ -32,7 +32,7 @@ class Row:
 
 
 def headings_row(headings: Sequence[str], numbers: Container[int]) -> list[Markup]:
-    """Headings that sort a table; those of numbers stand over them, on the right."""
+    """Headings that sort a table; those of numbers are over them, on the right."""
     return [
         tag(
             "th",

@@ -1,6 +1,6 @@
 """Pictures of the gaps after link resets, for reading and for paper.
 
-A picture holds the panels only. Its legend is made of words of the page, which stand beside it on a wide
+A picture holds the panels only. Its legend is made of words of the page, which are next to it on a wide
 screen and below it on a phone, so that one drawing serves both.
 """
 
@@ -58,7 +58,7 @@ def reset_gaps(analysis: Answers, contract: Mapping[str, Any], plot: Plot) -> Ma
         try:
             drawn = plot.build(analysis.measurement, analysis.results, options)
         except UsageError:
-            continue  # nothing but the reset itself lies there
+            continue  # nothing but the reset itself is there
         words = f"Gap of {duration(end - start)} after a link reset, from {start:,.3f} s to {end:,.3f} s"
         go = tag("button", words, type="button", class_="go", data_from=start, data_to=end)
         heads[": ".join(filter(None, (drawn.title, drawn.subtitle)))] = None

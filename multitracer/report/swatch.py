@@ -30,7 +30,7 @@ def swatch(role: Role, kind: LayerKind, *, still: bool = False) -> Markup:
     kind : str
         Of the layer that is named.
     still : bool
-        Beside a picture: a dark page turns both in the same way. Else in the colours of both themes.
+        Next to a picture: a dark page turns both in the same way. Else in the colours of both themes.
     """
     look = THEMES["light"].looks[role]
     dark = THEMES["dark"].looks[role]

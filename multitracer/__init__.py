@@ -60,7 +60,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        # importlib.metadata would say the same, and takes longer to load than a capture to read.
+        # importlib.metadata would return the same, and takes longer to load than a capture to read.
         from multitracer.native import VERSION
 
         value: Any = VERSION

@@ -67,7 +67,7 @@ PARSERS = {
 }
 
 CAPTURES = frozenset({"pcap", "pcapng", "gsmtap", "rlc", "dccp", "wifi"})
-"""Built-in parsers of pcap and pcapng files: no other is asked about one, whatever text its packets carry."""
+"""Built-in parsers of pcap and pcapng files: no other is asked, whatever text the packets contain."""
 
 MARKS = {
     "ftrace": (
@@ -347,7 +347,7 @@ def plot_name(kind: str) -> str:
 
 
 def no_plot(kind: str) -> str:
-    """What to say of a plot that does not exist: the nearest names, else all of them."""
+    """The message for a plot that does not exist: the nearest names, else all of them."""
     from difflib import get_close_matches
 
     known = [*plots(), *PLOT_ALIASES]

@@ -19,7 +19,7 @@ _VLANS = frozenset({0x8100, 0x88A8, 0x9100})
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _TCP, _UDP, _ICMP, _ICMPV6 = 6, 17, 1, 58
 _CHECKSUM_AT = {_TCP: 16, _UDP: 6, _ICMP: 2, _ICMPV6: 2}
-# End, NOP, MSS, window scale, SACK-permitted, SACK, timestamps: none of them names anybody.
+# End, NOP, MSS, window scale, SACK-permitted, SACK, timestamps: none of them identifies a host.
 _TCP_OPTIONS = frozenset({2, 3, 4, 5, 8})
 _WITH_PACKET = {_ICMP: frozenset({3, 11, 12}), _ICMPV6: frozenset({1, 2, 3, 4})}
 _HOP_BY_HOP, _FRAGMENT, _OPTIONS = 0, 44, 60

@@ -94,7 +94,7 @@ def without_addresses(line: bytes, mapping: Mapping) -> bytes:
 
 
 def _settings(source: BinaryIO, target: BinaryIO, mapping: Mapping) -> None:
-    """``measurement.toml``: names of the host, the filter and the command say too much."""
+    """``measurement.toml``: names of the host, the filter and the command reveal too much."""
     try:
         data = tomllib.loads(source.read().decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -113,7 +113,7 @@ def read_capture(
 
 
 _MANY = 100_000
-"""Segments from which on it is worth giving back to the system what reading took besides them."""
+"""Segments from which on it is worth returning to the system the other memory that reading took."""
 
 
 def _give_back() -> None:
@@ -180,7 +180,7 @@ def continuation(paths: Sequence[str]) -> list[int] | None:
     """The order in which captures continue each other; None if they do not.
 
     They do if each begins when the one before has ended, on the same kind of link, and a connection of it
-    goes on.
+    continues.
 
     Raises
     ------

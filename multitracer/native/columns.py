@@ -10,7 +10,7 @@ from multitracer.model.lazy import np
 class Columns(dict[str, Any]):
     """Columns of a table by name.
 
-    The core gives a column most of whose rows say "none" as a tuple: what those hold, the numbers of the
+    The core gives a column most of whose rows are "none" as a tuple: what those hold, the numbers of the
     other rows, and what these hold (`multitracer.model.table.Sparse`). Asked for by name it is an array;
     `items` has it as it is.
     """

@@ -51,7 +51,7 @@ def read_rlc(path: str, *, ue: int | None = None, bearer: str | None = None, vie
     bearer : str, optional
         ``srb1``, ``drb1`` ...; the busiest otherwise.
     view : {"air", "ue", "bs"}, optional
-        Who captured it; the names of the capture's interfaces say it otherwise.
+        Who captured it; by default the names of the capture's interfaces show it.
 
     Raises
     ------

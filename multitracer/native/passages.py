@@ -22,7 +22,7 @@ class Passed(NamedTuple):
     Attributes
     ----------
     in_ns, out_ns : array of int64
-        When each was handed over, and when its ACK came; `out_ns` is -1 if none says anything about it.
+        When each was handed over, and when its ACK came; `out_ns` is -1 if none shows anything about it.
     size : array of int64
         Bytes of its IP packets.
     again : array of float64

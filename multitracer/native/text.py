@@ -17,10 +17,10 @@ def scan(scanner: str, path: str, **settings: Any) -> Scan:
     Parameters
     ----------
     scanner : str
-        One of `SCANNERS`; its file in ``rust/core/src/text/`` says which tables and facts it gives.
+        One of `SCANNERS`; its file in ``rust/core/src/text/`` defines which tables and facts it returns.
     path : str
     **settings
-        What the log itself does not say; those of a scanner are named where its file has ``configured``.
+        What the log itself does not contain; those of a scanner are named where its file has ``configured``.
         None is as if it were not stated.
 
     Returns

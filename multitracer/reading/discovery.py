@@ -113,8 +113,8 @@ def _of_recordings(path: str) -> list[str]:
 def of_hosts(recorded: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The settings of recordings of several hosts of one transfer, by directory, as those of one measurement.
 
-    What each says of its clocks is against its own time of day, which is another on each host: it is left
-    out, and logs are joined by what is in them.
+    Each states its clocks against its own time of day, which differs between hosts: it is left out, and logs
+    are joined by what is in them.
     """
     sources: dict[str, Any] = {}
     for folder, settings in recorded.items():

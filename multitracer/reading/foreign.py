@@ -84,5 +84,5 @@ def _is_erf(path: str, head: bytes) -> bool:
         if kind not in _ERF_TYPES or length < _ERF_HEADER or (kind != 27 and not wire):
             return False
         at, count = at + length, count + 1
-    # A few records could be chance where the name does not say so.
+    # A few records could be chance where the name does not show it.
     return count >= (1 if path.lower().endswith(_ERF_ENDINGS) else 4)

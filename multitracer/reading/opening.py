@@ -45,7 +45,7 @@ def open_trace(
     parsers : mapping, optional
         The parsers to choose from; all that are registered by default.
     settings : mapping, optional
-        Contents of measurement.toml, for formats that cannot say all themselves.
+        Contents of measurement.toml, for formats that do not contain everything.
     most : int, optional
         Connections that a capture may hold.
 
@@ -127,7 +127,7 @@ def is_script(head: bytes) -> bool:
 
 
 def claimants(path: str, known: Mapping[str, Parser]) -> list[Parser]:
-    """The parsers that the content asks for: one, or several whose lines may stand in one file.
+    """The parsers that the content asks for: one, or several whose lines may be in one file.
 
     Raises
     ------

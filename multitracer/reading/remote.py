@@ -88,7 +88,7 @@ class _Feed(threading.Thread):
                         pipe.write(chunk)
             except BrokenPipeError:
                 pass  # the reader has seen enough
-            except Exception as error:  # whatever a file system raises
+            except Exception as error:  # any error of a file system
                 self.error = error
 
     def stop(self, fifo: str) -> None:

@@ -1,4 +1,4 @@
-"""Captures that go on in the next file (tcpdump -C, -G, -W; dumpcap -b), found and read as one.
+"""Captures that continue in the next file (tcpdump -C, -G, -W; dumpcap -b), found and read as one.
 
 Names only make candidates; what counts is content (docs/decisions/0012-rotating-captures.md).
 """
@@ -52,7 +52,7 @@ def _continued(family: list[str]) -> Parts | None:
         if order is None and native.sniff_rlc(native.head(family[0], _HEAD_BYTES)):
             order = native.continuation_rlc(family)
     except MultiTracerError:
-        return None  # each says on its own what is wrong with it
+        return None  # each reports its own errors
     return None if order is None else Parts([family[index] for index in order])
 
 

@@ -53,7 +53,7 @@ def read(path: str) -> dict[str, Any]:
     UnreadableFile
         It cannot be read.
     UsageError
-        It is no TOML, too large, or says what nobody understands: a name nearly right, a number that is none.
+        It is no TOML, too large, or has an invalid entry: a name nearly right, a number that is none.
     """
     import tomllib  # few measurements have settings
 

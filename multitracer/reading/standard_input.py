@@ -62,7 +62,7 @@ class HeldInput:
 
 
 def _give(pieces: list[bytes], rest: int | None, writing: int) -> None:
-    """Write what is held and what follows, until nobody reads any more."""
+    """Write what is held and what follows, until the reader closes it."""
     try:
         with open(writing, "wb", buffering=0) as out:
             for piece in pieces:

@@ -19,7 +19,7 @@ _PROMPT_NS = 50_000_000  # an application that is awake writes, or reads what is
 def join(log: Log, captures: Captures) -> Relation | None:
     """Join a log of bytes written or read to the capture on the application's own host.
 
-    When n bytes have been written, byte n has not been sent later, and the byte behind the block in work has
+    When n bytes have been written, byte n has not been sent later, and the byte after the current block has
     not been sent yet. When n bytes have been read, byte n had arrived. A test that records when it began sent
     its first byte then. All bounds must agree; their middle is the answer.
 

@@ -78,7 +78,7 @@ def align(traces: Sequence[Trace], settings: Mapping[str, Any] | None = None) ->
     return finish(state)
 
 
-# Ways of joining are loaded where there is something to join: for a lone capture, this takes longer.
+# Ways of joining are loaded if there is something to join: loading takes longer than reading one capture.
 
 
 def _join_captures(state: AlignmentState) -> None:

@@ -157,7 +157,7 @@ def _contradicting(shared: _Shared, fitted: Fit, points: Any, span: tuple[int, i
 
     One clock holds for all connections. Where together they need steps or contradict each other, and the
     largest alone does not, packets of some were matched with others, or their direction is wrong. Only what
-    happens while the largest lasts counts: a step before or behind it is none of these.
+    happens while the largest lasts counts: a step before or after it is none of these.
     """
     if not fitted.steps and not fitted.violations_ns and not fitted.evidence["doubtful"]:
         return None

@@ -54,9 +54,8 @@ def match(first: Table, second: Table) -> Matches:
     """Find the packets that both captures have.
 
     Keys that occur more than once in either capture (duplicate ACKs, retransmissions without time
-    stamps, copies) are dropped: a wrong pair is worse than none. The IPv4 identification tells
-    retransmissions apart where it is used. Both tables must be in common terms of connection and
-    direction.
+    stamps, copies) are dropped: a wrong pair is worse than none. The IPv4 identification distinguishes
+    retransmissions where it is used. Both tables must be in common terms of connection and direction.
 
     Reference: Jabbarifar et al., "LIANA: Live Incremental Time Synchronization" (matching of events).
     """

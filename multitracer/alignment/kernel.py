@@ -32,7 +32,7 @@ def join(log: Log, captures: Captures) -> Relation | None:
     ----------
     log : Log
     captures : Captures
-        Of those behind the first one is taken only if it fits clearly better.
+        Of those after the first, one is taken only if it fits clearly better.
 
     Returns
     -------

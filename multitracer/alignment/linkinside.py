@@ -20,7 +20,7 @@ from multitracer.model.trace import Trace
 if TYPE_CHECKING:
     from multitracer.alignment.state import AlignmentState
 
-_HEADERS_BYTES = 40  # of any packet with TCP: that much behind its first byte is still of it
+_HEADERS_BYTES = 40  # of any packet with TCP: that much after its first byte is still of it
 
 
 def is_readable(state: AlignmentState, log: int) -> bool:

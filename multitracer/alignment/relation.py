@@ -78,8 +78,8 @@ class Relation:
 def place_steps(fitted: Fit, t_ns: Int, record: Int, lower: Points, upper: Points, mistaken: int = 0) -> Fit:
     """Move each step to the record where the source's own times show it; return the uncertain records.
 
-    A record is known to be before a step if it contradicts the line behind it, and the other way round;
-    between them lie others. A clock that jumps back makes times run backwards; else the likeliest gap is
+    A record is known to be before a step if it contradicts the line after it, and the other way round;
+    others are in between. A clock that jumps back makes times run backwards; else the likeliest gap is
     taken: not one shorter than the step, and rather a long one than a short one. The records between the
     first and the last gap that it may have been are uncertain.
 
@@ -158,7 +158,7 @@ class _Inside:
         return int(known[-1 - mistaken]) if len(known) > mistaken else self._first
 
     def first_behind(self, mistaken: int) -> int:
-        """The first record that is known to be behind the step."""
+        """The first record that is known to be after the step."""
         known = self._not_before
         known = known[(known >= self._border) & (known <= self._last)]
         return int(known[mistaken]) if len(known) > mistaken else self._last

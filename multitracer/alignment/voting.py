@@ -139,8 +139,8 @@ def agreeing(anchors: list[tuple[Array, Array, int, int]], spread_ns: int, least
     Parameters
     ----------
     anchors : list of (array, array, int, int)
-        By kind of event: times of the log's events and of what they belong to, and how far the one may lie
-        before and behind the other, in nanoseconds.
+        By kind of event: times of the log's events and of what they belong to, and how far the one may be
+        before and after the other, in nanoseconds.
     spread_ns : int
         How far each event may be off in addition.
     least : float
@@ -297,7 +297,7 @@ def _pairs(kind: _Kind, base: int, stretches: Stretches | None) -> Iterator[tupl
 
 
 def _heights(low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends of intervals in order, and how many intervals are open behind each; openings come first."""
+    """Ends of intervals in order, and how many intervals are open after each; openings come first."""
     if max(-int(low.min()), int(high.max())) < _SORTED_BY_TWICE:
         # One sort of plain numbers whose last bit says what closes: five times as fast as by two keys.
         edges = np.sort(np.concatenate([2 * low, 2 * high + 1]))

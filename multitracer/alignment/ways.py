@@ -98,7 +98,7 @@ def _by_packets(first: Table, second: Table, matches: Matches, count: int) -> tu
 
 
 def _addresses(merged: Sequence[Merged], way: Array, weight: Iterable[int]) -> dict[str, int]:
-    """By address, how many neighbours show it at the first capture (positive) or behind the second."""
+    """By address, how many neighbours show it at the first capture (positive) or after the second."""
     near: dict[str, int] = {}
     for one, direction, size in zip(merged, way.tolist(), weight, strict=True):
         if direction == UNKNOWN:

@@ -16,7 +16,7 @@ from multitracer.model.lazy import np
 from multitracer.model.timeline import Connection, Timeline
 
 NETWORK = ("congestion_window", "bandwidth", "loss_recovery")
-"""Limits that the kernel's counters do not tell apart."""
+"""Limits that the kernel's counters do not distinguish."""
 _LIMITS = ("application", "receiver_window", *NETWORK, "handshake", "unknown")
 _OF_APPLICATION = ("application_nagle", "application_behind")
 _OF_WINDOW = ("congestion_window_before_loss", "congestion_window_after_data", "congestion_window_paced")
@@ -244,6 +244,6 @@ def nothing_outstanding_ns(
     acked = np.maximum.accumulate(acks["ack"])
     at = np.searchsorted(acked, sent)
     done_ns = np.append(acks["t_ns"], end_ns)[at]
-    # Behind the last data, too: the FIN may come much later.
+    # After the last data, too: the FIN may come much later.
     quiet_ns = np.minimum(np.append(data["t_ns"][1:], end_ns), end_ns) - np.maximum(done_ns, begin_ns)
     return int(quiet_ns[quiet_ns > 0].sum())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LAST_ACK = "all data was sent; only its ACK was awaited"
-"""Why a link is idle behind the last data: the application is not to blame, though it gave TCP nothing."""
+"""Why a link is idle after the last data: the application is not to blame, though it gave TCP nothing."""
 
 LAST_ACK_NAME = "wait for the last ACK"
 """What such a phase is called."""

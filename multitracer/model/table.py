@@ -244,7 +244,7 @@ class Table:
         Parameters
         ----------
         begin, end : int
-            The first row, and the one behind the last.
+            The first row, and the one after the last.
         """
         return self._picked(slice(begin, end), end - begin)
 

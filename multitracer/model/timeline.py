@@ -131,7 +131,7 @@ class FlowIndex:
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         self._keys = key[starts].astype(np.int64)
         self._bounds = np.append(starts, len(key))
-        # Behind the last flow: one that has no rows.
+        # After the last flow: one that has no rows.
         self._keys_and_none = np.append(self._keys, -1)
         self._begins = np.append(starts, 0)
         self._ends = np.append(self._bounds[1:], 0)
@@ -209,7 +209,7 @@ class FlowIndex:
         Returns
         -------
         begin, end : array of int64, shape (n,)
-            The first row of each flow, and the one behind its last; both 0 without rows.
+            The first row of each flow, and the one after its last; both 0 without rows.
         """
         key = (source * np.int64(2) + direction) * self._connections + conn + 1
         at = self._keys.searchsorted(key)
@@ -369,7 +369,7 @@ class Timeline:
         return self._flow_index().segments
 
     def flows(self, conn: Array, direction: Array, source: int | Array) -> tuple[Table, Array]:
-        """Segments of many flows, flow behind flow, each in time order; the flow of each.
+        """Segments of many flows, flow after flow, each in time order; the flow of each.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class Timeline:
         Returns
         -------
         begin, end : int array
-            The first row of each flow, and the one behind its last.
+            The first row of each flow, and the one after its last.
         """
         return self._flow_index().bounds(conn, direction, source)
 

@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 
 def bounds(flows: Bounds) -> _core._Bounds:
-    """First rows of flows, and those behind their last."""
+    """First rows of flows, and those after their last."""
     return whole(flows[0]), whole(flows[1])

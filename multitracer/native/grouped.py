@@ -1,4 +1,4 @@
-"""Values of many groups in one column, group behind group: each is judged by the values of its own group."""
+"""Values of many groups in one column, group after group: each is judged by the values of its own group."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def places(known: Pair, wanted: Pair, *, right: bool) -> Ints:
     wanted : two arrays of int, shape (k,)
         In any order; quickest in ascending order.
     right : bool
-        Behind equal values instead of before them.
+        After equal values instead of before them.
 
     Returns
     -------

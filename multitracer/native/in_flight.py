@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Sent(NamedTuple):
-    """Data segments of senders, sender behind sender, each in order of time.
+    """Data segments of senders, sender after sender, each in order of time.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Sent(NamedTuple):
 
 
 class Received(NamedTuple):
-    """ACKs that senders received, sender behind sender, each in order of time.
+    """ACKs that senders received, sender after sender, each in order of time.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Received(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Loss recoveries of senders, sender behind sender, in order of time.
+    """Loss recoveries of senders, sender after sender, in order of time.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Held(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The state behind every segment and ACK, sender behind sender, in the order of the capture.
+    """The state after every segment and ACK, sender after sender, in the order of the capture.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Steps(NamedTuple):
 
 
 def steps(count: int, sent: Sent, received: Received, held: Held) -> Steps:
-    """The state behind every segment and ACK of each sender.
+    """The state after every segment and ACK of each sender.
 
     Parameters
     ----------

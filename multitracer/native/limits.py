@@ -32,7 +32,7 @@ class Flows(NamedTuple):
 
 
 class Phases(NamedTuple):
-    """Pauses in a row with the same limit, connection behind connection.
+    """Pauses in a row with the same limit, connection after connection.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def longest(segments: Table, flows: Flows, most: int) -> Held:
     Parameters
     ----------
     segments : Table
-        All segments, flow behind flow, each in order of time.
+        All segments, flow after flow, each in order of time.
     flows : Flows
     most : int
         Phases of each connection.

@@ -19,7 +19,7 @@ def recoveries(again: Columns, acks: Columns) -> Columns:
     Parameters
     ----------
     again : three arrays of int64, shape (n,)
-        Of each retransmission, sender behind sender, each in order of time: the sender, from 0; when it was;
+        Of each retransmission, sender after sender, each in order of time: the sender, from 0; when it was;
         and the highest byte that was sent until then, plus one.
     acks : three arrays of int64, shape (k,)
         Of each ACK, in the same order: the sender that it is for, when it came, and the highest byte that

@@ -43,7 +43,7 @@ def passages(segments: Table, data: Bounds, acks: Bounds, full: Array, few: int)
     Parameters
     ----------
     segments : Table
-        All segments, flow behind flow, each in order of time.
+        All segments, flow after flow, each in order of time.
     data, acks : two arrays of int64, shape (n,)
         The flow of the data of each connection, and that of the ACKs for it: its first row, and the one
         behind its last.

@@ -18,7 +18,7 @@ def spans(segments: Table, data: Bounds, acks: Bounds) -> tuple[Array, Array, Ar
     Parameters
     ----------
     segments : Table
-        All segments, flow behind flow, each in order of time.
+        All segments, flow after flow, each in order of time.
     data, acks : two arrays of int64, shape (n,)
         The flow of the data of each connection, and that of the ACKs for it: its first row, and the one
         behind its last.

@@ -44,7 +44,7 @@ class Cause:
     word : str
         One of `multitracer.model.schema.results.IDLE_CAUSES`.
     because : str
-        The chain behind it, in words.
+        The chain of events, in words.
     conn : int
         Connection that ended the phase; -1 if none.
     wake_record : int
@@ -101,7 +101,7 @@ class Reasons:
         return Grouped(states["conn"], states["dir"])
 
     def next_data(self, start_ns: int) -> tuple[SenderState, int] | None:
-        """Sender and row of the first data segment behind what ended before a phase, within its transfer."""
+        """Sender and row of the first data segment after what ended before a phase, within its transfer."""
         of, row = self._next[start_ns]
         return (self.states[of], row) if of >= 0 else None
 

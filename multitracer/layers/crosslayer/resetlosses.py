@@ -1,4 +1,4 @@
-"""What each link reset took from TCP: segments and ACKs lost in its flush, segments refused behind it."""
+"""What TCP lost at each link reset: segments and ACKs lost in its flush, segments refused after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reset_losses(
     path : LinkPath or None
     found : list of Handshake
     gap_end_ns : sequence of int
-        For each reset: the first byte delivered in order behind it; -1 if none.
+        For each reset: the first byte delivered in order after it; -1 if none.
 
     Returns
     -------

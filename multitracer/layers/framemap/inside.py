@@ -49,7 +49,7 @@ def seen_inside(m: Timeline, rows: Table, first: Table) -> npt.NDArray[np.int64]
         order = np.argsort(first["record"], kind="stable")
         places = first["offset"][order[np.searchsorted(first["record"][order], theirs["record"])]]
     ours_key, their_key = _keys(rows, theirs)
-    # Of packets that nothing tells apart, the k-th seen is taken for the k-th sent.
+    # Of packets that nothing distinguishes, the k-th seen is taken for the k-th sent.
     ours_key = ours_key * (len(rows) + 1) + _rank(ours_key)
     their_key = their_key * (len(rows) + 1) + np.minimum(_rank(their_key), len(rows))
     _, mine, other = np.intersect1d(ours_key, their_key, return_indices=True)

@@ -238,7 +238,7 @@ def _spoiled(stream: Stream, placed: Placement, gone: Int) -> Array:
 
 
 def _covering(stream: Stream, placed: Placement) -> tuple[Array, Array]:
-    """First frame, and one behind the last, that carried bytes of each packet."""
+    """First frame that carried bytes of each packet, and one past the last."""
     first = stream.first
     ends = first["offset"] + first["length"]
     low = np.searchsorted(ends, placed.first, side="right")

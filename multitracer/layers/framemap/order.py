@@ -214,7 +214,7 @@ def _usual_delays(there: Int, length: Int, arrived: Int, size: Int) -> list[int]
     """From the frame's end to the arrival: the differences that occur most often between equal lengths.
 
     Of packets at equal distances the neighbour's occurs nearly as often: which it is, the pairs show. Where
-    one that is late makes those behind it late, none is frequent: the short ones are tried evenly, too.
+    one that is late makes later ones late, none is frequent: the short ones are tried evenly, too.
     """
     low = np.searchsorted(arrived, there - _NEAR_NS)
     apart = []

@@ -75,7 +75,7 @@ def in_doubt(stream: Stream, placed: Placement) -> Placement:
     """Packets known by their sizes alone, from the first on whose frame got through and that never arrived.
 
     Nothing in such a frame shows which packet it carries: one that was dropped in front of the link is taken
-    for the next one of its size, and each behind it may lie one packet further on.
+    for the next one of its size, and each later one may be one packet further on.
     """
     arrived = stream.arrived_ns[placed.rows] >= 0
     frame = np.searchsorted(stream.first["offset"], placed.first)
@@ -124,7 +124,7 @@ def anchors(stream: Stream, rows: Int) -> Anchors:
         short = np.ones(len(first), dtype=bool)
     times = stream.segments["t_ns"][rows]
     margin = stream.late_ns + stream.slot_ns // 4
-    # All that had come by then; a link of whole packets may have more of them in its queue.
+    # All that had arrived by then; a link of whole packets may have more of them in its queue.
     emptied = np.searchsorted(times, first["t_ns"] - margin - stream.slot_ns)
     found = [
         (ends[short], np.where(stream.own_frames, 0, emptied[short])),

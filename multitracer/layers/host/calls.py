@@ -153,7 +153,7 @@ def starved(writes: Table, sent_ns: Array, sent: Array, least_ns: int = AWAY_NS)
     Returns
     -------
     list of (int, int)
-        Begin and end; the time behind the last write is not one.
+        Begin and end; the time after the last write is not one.
     """
     if len(writes) < 2 or not len(sent):
         return []

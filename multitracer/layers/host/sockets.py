@@ -99,7 +99,7 @@ def unwritten(m: Timeline, connection: Connection) -> list[tuple[int, int]] | No
     Returns
     -------
     list of (int, int) or None
-        Begin and end on the reference timeline, in ns, in order; the time behind the last write is not one.
+        Begin and end on the reference timeline, in ns, in order; the time after the last write is not one.
     """
     if m.summarised or not begun(m, connection.index, connection.data_dir):
         return None

@@ -92,7 +92,7 @@ def _device(out: Table) -> Array:
 
 
 def _since(t_ns: Array, place: Array, seq: Array, handed_ns: Array) -> Array:
-    """By packet, how long its first byte (from 1) was in the socket; copies begin behind `place`."""
+    """By packet, how long its first byte (from 1) was in the socket; copies begin after `place`."""
     at = np.searchsorted(place, seq, side="left") - 1
     known = (at >= 0) & (handed_ns >= 0)
     if not len(t_ns):

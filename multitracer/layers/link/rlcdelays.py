@@ -17,7 +17,7 @@ from multitracer.model.table import Array, Table
 
 
 def polls(found: Direction) -> Table:
-    """Each poll, and the first report behind it on all that had been sent by then (POLL_SN)."""
+    """Each poll, and the first report after it on all that had been transmitted by then (POLL_SN)."""
     sent = found.sent.where(found.sent["number"] >= 0)
     newest = np.maximum.accumulate(sent["number"]) if len(sent) else sent["number"]
     rows = np.flatnonzero(sent["poll"] == 1)

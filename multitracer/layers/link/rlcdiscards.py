@@ -146,7 +146,7 @@ def _given_up(found: Direction, held: Units) -> list[tuple[int, int, int, int, i
     _, sure = unconfirmed(found)
     table = held.table
     starts = _epochs(found)
-    # The first number of each epoch that never came: all behind it waited for it.
+    # The first number of each epoch that never came: all later ones waited for it.
     missing = np.setdiff1d(found.transmissions[0], sure)
     waits = len(found.received) > 0
     again = {number: row for row, number in enumerate(table["pdcp"].tolist())}

@@ -18,7 +18,7 @@ def full_window(m: Timeline, path: LinkPath) -> Intervals:
 
     The N(R) that the sender receives acknowledges frames. Where a log does not show that of every frame,
     one counts as acknowledged when it and all before it have arrived and the shortest return delay has
-    passed. One that never arrived blocks all behind it until a reset, or was given up: then the link
+    passed. One that never arrived blocks all later ones until a reset, or was given up: then the link
     continued after its last attempt. A reset begins anew.
 
     References

@@ -21,7 +21,7 @@ UNITS = {
     "mhz": "MHz",
     "percent": "%",
 }
-"""Units behind names of series (``rsrp_dbm``), as they are written."""
+"""Units at the end of names of series (``rsrp_dbm``), as they are written."""
 
 
 _ACRONYMS = frozenset(("rsrp", "rsrq", "rssi", "sinr", "snr", "cqi", "mcs", "bler", "pci", "prb", "harq"))

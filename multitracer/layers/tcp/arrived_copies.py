@@ -154,7 +154,7 @@ class _Flow:
 
 
 def _same_packets(rows: Table, packets: Array, others: Table, candidates: Array) -> Array | None:
-    """Rows among the candidates that are one of these packets; None if nothing tells packets apart."""
+    """Rows among the candidates that are one of these packets; None if nothing distinguishes packets."""
     if len(packets) == 0:
         return None
     for mark, absent in (("ip_id", 0), ("ts_val", -1)):

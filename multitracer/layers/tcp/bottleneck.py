@@ -158,7 +158,7 @@ def bottleneck(m: Timeline) -> Bottleneck | None:
     """Find the bottleneck's rate, and when it had nothing to do.
 
     None if the captures show too little, or if no link behind the capture always is as slow as its packets
-    come: Linux captures behind the sender's own queue.
+    come: Linux captures after the sender's own queue.
     """
     found = _bottleneck_or_why(m)
     return found if isinstance(found, Bottleneck) else None

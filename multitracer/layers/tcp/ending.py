@@ -19,10 +19,10 @@ LEAST_NS = 1_000_000_000
 """Shorter ones are those of timers."""
 
 _REQUEST_BYTES = 16_384
-"""A request is no longer than that: what is more is a transfer of its own, which needs no response."""
+"""A request is no longer than that: more data is a separate transfer, which needs no response."""
 
 _ANSWERING_BYTES = 100
-"""Behind data of the other end, a shorter message may end a handshake (TLS), or open a window (HTTP/2)."""
+"""After data of the other end, a shorter message may end a handshake (TLS), or open a window (HTTP/2)."""
 
 _FIN, _SYN, _RST, _PSH = 0x01, 0x02, 0x04, 0x08
 
@@ -52,7 +52,7 @@ class Silence:
     request_bytes : int
         Of a request without a response.
     unseen_bytes : int
-        Sent behind the last data, as later sequence numbers show, and never seen here.
+        Sent after the last data, as later sequence numbers show, and never seen here.
     """
 
     t_ns: int
@@ -141,7 +141,7 @@ class _Way:
         return bool((flags & (_FIN | _RST)).any())
 
     def first_end_ns(self, t_ns: int) -> int | None:
-        """Its first FIN or RST behind that time."""
+        """Its first FIN or RST after that time."""
         rows = (self.rows["t_ns"] > t_ns) & ((self.rows["flags"] & (_FIN | _RST)) != 0)
         return int(self.rows["t_ns"][int(np.argmax(rows))]) if rows.any() else None
 
@@ -154,7 +154,7 @@ class _Way:
         return "reset" if flag == _RST else "fin", by, record, repeated
 
     def goes_on(self, t_ns: int) -> bool:
-        """Whether it sent anything behind that time."""
+        """Whether it sent anything after that time."""
         return bool((self.rows["t_ns"] > t_ns).any())
 
     def closed_window(self) -> bool:

@@ -101,11 +101,11 @@ class AllFates:
     places : array
         Which of the connections asked for each flow is.
     sent : FlowBatch
-        As `Fates.sent`, flow behind flow.
+        As `Fates.sent`, flow after flow.
     of : array
         The flow of each piece.
     known : Fates
-        Columns of all, one flow behind the other, and counts of all together.
+        Columns of all, one flow after the other, and counts of all together.
     unrecorded, unsent : array
         By flow.
     """
@@ -242,7 +242,7 @@ def _followed(
     here, there = path_packets(sent, size), path_packets(received, size)
     ours, theirs, pool = alike(len(asked), here, there)
     copies, records = np.bincount(ours, minlength=pool), np.bincount(theirs, minlength=pool)
-    # Where marks tell copies apart, the first record of a packet counts and network duplicates are ignored.
+    # Where marks distinguish copies, the first record of a packet counts and network duplicates are ignored.
     # Where they do not, order is all there is: the last copies are taken to be those that arrived.
     apart = copies[ours] == 1
     at = paired(ours, theirs, apart, pool)
@@ -333,7 +333,7 @@ def _in_flight(
 ) -> None:
     """Turn LOST into UNKNOWN where the captures end before the packet could have come: it may be in transit.
 
-    That holds for packets behind the last that arrived, within the longest time that any of the flow took.
+    That holds for packets after the last that arrived, within the longest time that any of the flow took.
     The captures end with their last record; the far one with its own if the near one has packets from there
     later than that.
     """

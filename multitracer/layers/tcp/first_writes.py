@@ -10,7 +10,7 @@ from multitracer.model.timeline import Connection, Timeline
 FEW = 6
 """With fewer segments after the first, the result is unknown."""
 _LAST = 0.95
-"""Behind this part of an RTT ACKs may have released what comes."""
+"""After this part of an RTT ACKs may have released what comes."""
 _LONG = 0.6
 """A sender that paces its first window has sent it earlier: at twice a window in each RTT, or faster."""
 

@@ -88,7 +88,7 @@ class FlowBatch:
 
     @cached_property
     def bounds(self) -> Times:
-        """The first row of each flow, and behind the last one the number of rows."""
+        """The first row of each flow, and after the last one the number of rows."""
         return np.searchsorted(self.of, np.arange(self.count + 1))
 
     @property
@@ -197,7 +197,7 @@ def flow_bounds(
     Returns
     -------
     begin, end : array of int64
-        The first row of each flow, and the one behind its last.
+        The first row of each flow, and the one after its last.
     """
     return m.flow_bounds(*_ways(connections, reverse), -1 if source is None else source)
 
@@ -296,7 +296,7 @@ class GroupedSearch:
             Known values, sorted by flow, then ascending.
         wanted : (flow, value) arrays
         right : bool
-            Behind equal values instead of before them, as ``side="right"`` of `np.searchsorted`.
+            After equal values instead of before them, as ``side="right"`` of `np.searchsorted`.
 
         Returns
         -------

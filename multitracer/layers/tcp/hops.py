@@ -1,8 +1,8 @@
 """Three and more captures along a path: what became of the data between each two neighbours.
 
-Each stretch of the path between two captures is a hop of its own: what the nearer one holds and the farther
-one lacks was lost there. What a packet took across it is only as good as the clocks of both; what it took
-over the quickest one is right even where the clocks are apart, as long as they run alike.
+Each part of the path between two captures is a hop: what the nearer one holds and the farther one lacks was
+lost there. What a packet took across it is only as good as the clocks of both; what it took over the quickest
+one is right even where the clocks are apart, as long as they run alike.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _passed_after(m: Timeline, first: int, other: int) -> float | None:
 
 
 def hops(m: Timeline) -> list[Hop]:
-    """Each stretch of the path, from the sender of the bulk of the data on; those against it behind them."""
+    """Each hop of the path, from the sender of the bulk of the data on; those against it after them."""
     return m.once("hops", lambda: list(_hops(m)))
 
 

@@ -49,7 +49,7 @@ def _over_time(m: Timeline, connection: Connection, name: str) -> float:
 
 
 def in_flight_table(m: Timeline) -> Table:
-    """FlightSize and pipe after every segment of all connections, one behind the other."""
+    """FlightSize and pipe after every segment of all connections, one after the other."""
     found = (sender_states(m, some, answered=True) for some in batches(m))
     return Table.concat(IN_FLIGHT, [steps(states) for states in found if states is not None])
 
@@ -60,7 +60,7 @@ def steps(states: SenderStates) -> Table:
     Returns
     -------
     Table
-        Rows of `IN_FLIGHT`, connection behind connection.
+        Rows of `IN_FLIGHT`, connection after connection.
     """
     data, acks = states.data, states.acks
     found = in_flight.steps(data.count, *_walked(states))

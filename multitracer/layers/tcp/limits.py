@@ -29,7 +29,7 @@ def longest(m: Timeline, most: int) -> Held | None:
 
 
 def phases(m: Timeline) -> Table:
-    """All phases: rows of `LIMIT_PHASES`, connection behind connection."""
+    """All phases: rows of `LIMIT_PHASES`, connection after connection."""
     flows = _flows(m)
     if flows is None:
         return Table.empty(LIMIT_PHASES)

@@ -37,7 +37,7 @@ def needless(m: Timeline, connection: Connection, source: int, data: Table) -> F
 
 
 def lost_behind(data: Table, needless: Flags | None = None) -> tuple[Flags, Times]:
-    """Which segments passed and arrived, and when others passed that were lost behind the capture.
+    """Which segments passed and arrived, and when others passed that were lost after the capture.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def lost_behind(data: Table, needless: Flags | None = None) -> tuple[Flags, Time
 def lost_before(data: Table, arrivals: Table) -> tuple[Times, Times]:
     """Between which two segments each whose first copy was lost before the capture would have passed.
 
-    When a loss before the capture happened is known no better: behind the tail of a burst nothing passes for
+    When a loss before the capture happened is known no better: after the tail of a burst nothing passes for
     long.
 
     Parameters
@@ -79,7 +79,7 @@ def lost_before(data: Table, arrivals: Table) -> tuple[Times, Times]:
     Returns
     -------
     since_ns, until_ns : array
-        When the last new segment before it passed, and the first behind it; by the latter, ascending.
+        When the last new segment before it passed, and the first after it; by the latter, ascending.
     """
     again = arrivals["verdict"] == ARRIVALS_ARE.index("retransmission")
     gaps = arrivals["seq"][again & (arrivals["fresh"] == 1) & (arrivals["in_order"] == 0)]

@@ -33,7 +33,7 @@ class Losses:
         Arrivals of the segments sent just before and just after that did get through: a link that keeps the
         order lost the segment between these times. The smallest and largest integers where there is none.
     seen : array of bool
-        A packet of these numbers did come and was refused there. Behind a header decompressor that has lost
+        A packet of these numbers did come and was refused there. After a header decompressor that has lost
         its state it may have been another one (RFC 1144). Either way no queue in front of the link dropped
         it: what never entered the compressor lends its numbers to nothing.
     """

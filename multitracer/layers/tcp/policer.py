@@ -146,7 +146,7 @@ def token_bucket(t_ns: Times, size: Times, lost_ns: Times, rtt_ms: tuple[float, 
             if not tried:
                 return None
             continue
-        # Tokens come until the loss; what passes behind it takes the next.
+        # Tokens come until the loss; what passes after it takes the next.
         then = np.maximum(taken[place] - rate * (lost_s - at_s[place]), taken[next_one])
         if burst >= _BURST_PACKETS * packet:
             tried.append((int((then >= burst - _EMPTY_PACKETS * packet).sum()), rate, burst))
@@ -158,7 +158,7 @@ def token_bucket(t_ns: Times, size: Times, lost_ns: Times, rtt_ms: tuple[float, 
 
 
 def _lost_before(data: Table) -> tuple[Flags, Times]:
-    """All segments passed; what fills a sequence gap was lost behind the last one before it."""
+    """All segments passed; what fills a sequence gap was lost after the last one before it."""
     seq, ends = data["seq"], data["seq"] + data["length"]
     high = np.maximum.accumulate(ends)
     fills = np.flatnonzero(seq[1:] < high[:-1]) + 1

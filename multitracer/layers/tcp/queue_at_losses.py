@@ -149,7 +149,7 @@ def queue_at_losses(
     source : int
         The capture.
     before : bool
-        Whether the losses are those before the capture, instead of those behind it.
+        Whether the losses are those before the capture, instead of those after it.
     base_ns : int
         Base RTT: a segment that passed within it of a loss met the same queue.
     rate_bps : float or None

@@ -33,7 +33,7 @@ _FLIGHT = 0.8
 
 @frozen
 class Restarts:
-    """Idle times of one connection behind which more was to be sent than the first flight held.
+    """Idle times of one connection after which more was to be sent than the first flight held.
 
     Attributes
     ----------

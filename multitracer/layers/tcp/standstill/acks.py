@@ -26,7 +26,7 @@ def late_acks(
     *,
     sack: bool,
 ) -> list[Standstill]:
-    """Silences of the ACKs that were no wait for a retransmission.
+    """Times without ACKs that were no wait for a retransmission.
 
     What the first ACKs after that time answer had been in flight for longer than the RTT until then.
     Times in which other connections continued, whenever they began, are left out.

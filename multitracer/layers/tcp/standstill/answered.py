@@ -29,7 +29,7 @@ _COUNTS = 0.5
 _WITHHELD_NS = 20_000_000
 """An ACK is withheld for longer (RFC 5681, section 4.2; stacks in use: 25 ms to 200 ms)."""
 _NEVER_NS = 2**62 - 1
-"""The end of all times; an RTT behind it is a time, too."""
+"""The end of all times; an RTT after it is a time, too."""
 _COPY = ("record", "t_ns", "seq")
 NO_ANSWER = 0x03
 """FIN and SYN: what has one was not sent to answer data."""

@@ -86,7 +86,7 @@ def stamped_before(data: Table, base_ns: int) -> list[Standstill]:
 def interrupted(data: Table, acks: Table, round_ns: int) -> list[Standstill]:
     """Pauses of data without timestamps, of which more was to be sent, and then came at once.
 
-    More was to be sent behind a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
+    More was to be sent after a segment without PSH (RFC 9293, section 3.9.1.2), and the window had room for
     it; all before it was acknowledged. A timer would have retransmitted what had arrived; identifications
     in sequence show that nothing was lost. What comes at once may come out of order.
 

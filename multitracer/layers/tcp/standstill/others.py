@@ -99,7 +99,7 @@ def moved_anyway(came_ns: Times, ack_ns: Times, candidates: Times, least_ns: int
     candidates : array of int64
         Numbers of the ACKs with which the pauses begin.
     least_ns : int
-        The shortest standstill.
+        The shortest stall.
 
     Returns
     -------

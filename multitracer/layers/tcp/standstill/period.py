@@ -1,4 +1,4 @@
-"""What a standstill is, and how long one lasts at least."""
+"""What a stall is, and how long one lasts at least."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FACTOR = 3
 BETWEEN = 3
 """So many packets, and no more, pass in the middle of one that continues."""
 ACKS, TIMESTAMPS, ORDER = "acks", "timestamps", "order"
-"""What a standstill shows by."""
+"""What shows a stall."""
 
 
 @frozen
@@ -61,7 +61,7 @@ def last_silence(silent_ns: Times, at: int, least_ns: int, goes_on: Callable[[in
     at : int
         Number of the first pause.
     least_ns : int
-        The next is longer; it may be shorter than a stall of its own.
+        The next is longer; it may be shorter than a separate stall.
     goes_on : callable
         Whether what ends a pause had waited since before the stall was over.
     """

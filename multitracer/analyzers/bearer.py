@@ -21,8 +21,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Describe, for each direction of the bearer, how RLC and HARQ delivered it.
 
     A poll is answered by the first report on all that was transmitted before it. A PDU is overtaken from the
-    time at which its receiver has one behind it until all of it is there. Both need the clock of one end
-    only.
+    time at which its receiver has a later one until it is complete. Both need the clock of one end only.
 
     References
     ----------

@@ -81,7 +81,7 @@ def _timeouts(results: Mapping[str, Result]) -> _Timeouts | None:
     for event in result.summary["timeouts"]:
         key = event["conn"], event["direction"]
         found.verdicts.setdefault(key, []).append(event["verdict"])
-        # F-RTO infers it from the ACKs behind: what filled a gap may be what they answer.
+        # F-RTO infers it from the ACKs after it: what filled a gap may be what they answer.
         shown = any(vote == "spurious" for name, vote in event["votes"].items() if name != "frto")
         if event["verdict"] == "spurious" and shown:
             found.needless.setdefault(key, []).append(event["record"])
@@ -400,7 +400,7 @@ def endpoint(address: str, port: int) -> str:
 
 
 def _losses(direction: Mapping[str, Any], observation: Mapping[str, Any] | None) -> dict[str, int | None]:
-    """Before the capture and behind it: behind the receiver's own, what its host discarded."""
+    """Upstream and downstream of the capture: downstream of the receiver's own, what its host discarded."""
     found = {
         **direction["losses"],
         "acks": direction.get("acks_lost"),

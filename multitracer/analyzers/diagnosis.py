@@ -122,7 +122,7 @@ def _from_captures(
     others_own = [] if m.summarised else _of_other_layers(m, results)
     found, others_own = _said_once(found, others_own)
     rest = [one for one in found if one.kind not in _FIRST]
-    # What no cost is known of has its place already: before all others, or behind them.
+    # What no cost is known of has its place already: before all others, or after them.
     ahead = list(takewhile(lambda one: one.kind in _PLACED, rest))
     placed = [one for one in rest[len(ahead) :] if one.kind in _PLACED]
     rest = [one for one in rest if one.kind not in _PLACED]

@@ -280,7 +280,7 @@ def _exchange(connection: Connection, syn: _Syns, answer: _Syns, once: bool, thi
 def _first_acks(
     m: Timeline, conn: Array, direction: Array, source: Array, after_ns: Array
 ) -> list[int | None]:
-    """Time of the first segment of a direction behind the SYN-ACK, of each connection."""
+    """Time of the first segment of a direction after the SYN-ACK, of each connection."""
     import numpy as np
 
     segments = m.segments_by_flow

@@ -25,8 +25,8 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Returns
     -------
     Result
-        ``captures``: in the order of the path, ``source`` and ``point``. ``hops``: an entry for each stretch
-        in the way of the data, those of connections against the bulk behind the others. ``connections``:
+        ``captures``: in the order of the path, ``source`` and ``point``. ``hops``: an entry for each hop in
+        the direction of the data, those of connections against the bulk after the others. ``connections``:
         ``packets`` and ``lost`` of each of the first 1,000, hop by hop. ``left_out`` counts the rest.
 
     References

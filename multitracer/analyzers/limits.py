@@ -65,7 +65,7 @@ def _entries(m: Timeline, held: Held, logged: _Kernel) -> list[dict[str, Any]]:
 
 
 def _inferred(m: Timeline, connection: Connection) -> dict[str, Any] | None:
-    """Shares as `connections` has them: of the whole transfer, handshake and bandwidth told apart."""
+    """Shares as `connections` has them: of the whole transfer, with handshake and bandwidth."""
     if m.snd is None or m.snd not in connection.summaries:
         return None
     found: dict[str, Any] | None = one_point(m, connection, m.snd)["limits"]

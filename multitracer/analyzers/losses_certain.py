@@ -2,7 +2,8 @@
 
 The verdicts here rest on records of both captures and override what one capture lets infer. A record that a
 capture lost is distinguished from a packet that the network lost, and counted separately. Where no capture is
-at the sender, the first one on the path takes its place: what was lost before it is inferred, and told apart.
+at the sender, the first one on the path takes its place: what was lost before it is inferred, and counted
+separately.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ def _together(parts: list[_Earlier]) -> _Earlier:
 
 
 def _reordering(found: AllFates) -> dict[int, dict[str, Any]]:
-    """Packets that arrived behind one that was sent after them (RFC 4737 section 3), and how far behind.
+    """Packets that arrived after one that was sent later (RFC 4737 section 3), and how far.
 
     The extent is the distance in arrivals to the first packet that overtook it (section 4.2.1). By flow, for
     those that have any.

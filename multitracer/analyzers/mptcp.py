@@ -26,7 +26,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     -------
     Result
         ``transfers``: the first 1,000, each with its ``subflows``; ``left_out`` counts the rest. ``refused``:
-        connections that offered Multipath TCP in vain. ``unassigned``: subflows of unknown transfers.
+        connections whose offer of Multipath TCP was refused. ``unassigned``: subflows of unknown transfers.
 
     References
     ----------

@@ -166,7 +166,7 @@ def _unseen_bytes(both: TwoWay) -> Times:
     rows = rows[np.argsort(both.line.at(both.data_of[rows], data["seq"][rows]), kind="stable")]
     of, start = both.data_of[rows], data["seq"][rows]
     covered = highest(of, ends[rows])
-    # Up to the next segment of the same connection; behind the last one, to the end.
+    # Up to the next segment of the same connection; after the last one, to the end.
     following = np.append(of[1:] == of[:-1], False) if len(of) else np.zeros(0, dtype=np.bool_)
     until = np.where(following, np.minimum(np.append(start[1:], 0)[: len(of)], reached[of]), reached[of])
     missing = np.zeros(len(both), dtype=np.int64)

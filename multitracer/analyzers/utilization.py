@@ -135,9 +135,9 @@ def _estimate(m: Timeline, results: Mapping[str, Result]) -> dict[str, Any] | No
     if path.rate_bps is None or total(estimate.span) <= 0:
         return None
     found, span = estimate.found, total(estimate.span)
-    # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or behind it.
+    # A copy was lost in front of the bottleneck, then the link carried the bytes once, or on it or after it.
     least_twice = min(_arrived_twice(m), duplicate)
-    # What a timer repaired may have been lost in an outage of the link, behind a queue that stands.
+    # What a timer repaired may have been lost in an outage of the link, after a standing queue.
     overflowed = estimate.found.overflowed and path.overflow_share >= MOSTLY
     overflow_share = 1.0 if overflowed else path.overflow_share
     twice = round(least_twice + (1 - overflow_share) * (duplicate - least_twice))
@@ -280,7 +280,7 @@ def _causes(
     """What the utilization was lost to, largest first: shares of the available time and of the bytes sent.
 
     Each in seconds too: of idle time, or of the link's work on bytes that it had carried before. Phases that
-    are too short to tell apart have no cause: an estimate of the idle time may be more than all that have.
+    are too short to distinguish have no cause: an estimate of the idle time may be more than all that have.
     """
     causes = results["idle_phases"].summary["causes"]
     found = [

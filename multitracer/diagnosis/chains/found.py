@@ -232,7 +232,7 @@ class Chains(Derived[Object]):
         return Chains(self.of, self.rows[mask])
 
     def joined(self, others: Chains) -> Chains:
-        """These, and others of the same measurement behind them."""
+        """These, and others of the same measurement after them."""
         return Chains(self.of, np.append(self.rows, others.rows))
 
     def of_kind(self, kind: str) -> Chains:

@@ -103,7 +103,7 @@ def _still(evidence: Evidence, *, reverse: bool) -> tuple[Intervals, Intervals, 
 
 
 def _awaited(evidence: Evidence, end_ns: int) -> tuple[int, int, int]:
-    """Source, record and connection of the packet whose arrival ended a standstill."""
+    """Source, record and connection of the packet whose arrival ended a stall."""
     m = evidence.m
     found: tuple[Times, Table] | None = None
     for connection in m.connections:

@@ -107,7 +107,7 @@ class Unexplained:
     def _add(
         self, chain: Array, rank: Array, what: Array, rule: Array, parent: Array, **columns: Array
     ) -> None:
-        """Events behind those that are there; `rank` is the place of each in its chain among the new ones."""
+        """Events after the existing ones; `rank` is the place of each in its chain among the new ones."""
         given = {"number": np.ones(len(chain), dtype=np.int64), "record": np.zeros(len(chain), np.int64)}
         given |= {"chain": chain, "event": self._count[chain] + rank + 1, "what": what, "rule": rule}
         given |= {"parent": parent, "conn": self.conn[chain], **columns}

@@ -16,7 +16,7 @@ def needed_s(flow: Flow) -> float:
 def carried_s(flow: Flow) -> tuple[float, float]:
     """Seconds that the link took for what it surely carried, with headers, and for what it may have carried.
 
-    What was lost away from the capture may have been lost before the link, or behind it; what came when the
+    What was lost away from the capture may have been lost before the link, or after it; what came when the
     queue was longest, where that explains most of the losses, never crossed it. 0 where no rate of its own is
     known.
     """

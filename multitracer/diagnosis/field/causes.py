@@ -137,15 +137,14 @@ def _network(flow: Flow, spent: dict[str, float], company: Company, stalled_s: f
     still = Cause("standstill", stalled_s, stalled_s)
     full, window, recovery = (spent[name] for name in ("bandwidth", "congestion_window", "loss_recovery"))
     lost = flow.lost if flow.lost is not None else flow.retransmissions
-    # Of a first flight that never came by, no more is known than that it was lost; nor of what only a timer
-    # may have repaired.
+    # Of a first flight that never passed, only its loss is known; nor of what only a timer may have repaired.
     lost = max(lost, int(flow.before_data_s > 0), int(flow.possible > 0 and recovery > 0))
     # Needless retransmissions make the window as small, where it was so for longer than slow start takes.
     needless = flow.fast + flow.rto >= FEW_NEEDLESS and 0 < 2 * flow.slow_start_s < window
     # What was before the first loss showed, no loss had made small. Slow start is over when it fills a link:
-    # one that was seen full was so before the loss, and had room behind it instead.
+    # one that was seen full was so before the loss, and had room after it instead.
     before_s = flow.before_loss_s if flow.rate_bps is None else min(flow.before_loss_s, flow.slow_start_s)
-    # Behind a first flight that was lost, nothing is.
+    # After a first flight that was lost, nothing is.
     before_s = 0.0 if flow.before_data_s > 0 else before_s
     # Nor what the sender paced itself for.
     marked = flow.reductions > lost

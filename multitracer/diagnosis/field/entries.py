@@ -51,7 +51,7 @@ def flow(
         return float(limits.get(name) or 0.0) * (seconds or 0.0)
 
     paced_s = part_s("congestion_window_paced")
-    # Behind the last data nothing was left to pace.
+    # After the last data nothing was left to pace.
     window_s = part_s("congestion_window") - part_s("congestion_window_after_data")
     stalls = entry.get("standstills") or ()
     return Flow(

@@ -141,7 +141,7 @@ class Flow:
     guessed : bool
         Whether the observation point is a guess: nothing follows from it then.
     most_downstream : int
-        Upper bound of what was lost behind the capture (`multitracer.output.losses`).
+        Upper bound of what was lost after the capture (`multitracer.output.losses`).
     in_flight, at_reset : int
         Segments not acknowledged when the capture ends, or a RST the connection: nothing is known of them.
     wire_segments : int
@@ -196,7 +196,7 @@ class Flow:
     unacked_timeouts : int
         Timeouts of data that had arrived: every ACK of it was lost.
     stalls_s, silences_s : tuple of float
-        How long each standstill of its path lasted, in order, and at most.
+        How long each stall of its path lasted, in order, and at most.
     stalls_passed : int
         Packets that came in the middle of them, all the same.
     carried_on_s : float
@@ -445,7 +445,7 @@ class Flow:
     def own_drops(self) -> int:
         """Segments that the sender's own queue dropped: they never reached the capture next to it.
 
-        Where the kernel counted more retransmissions than came by, at least these were dropped or refused.
+        Where the kernel counted more retransmissions than passed, at least these were dropped or refused.
         """
         if self.kernel_drops is not None:
             return self.kernel_drops

@@ -171,7 +171,7 @@ def _idle(m: Timeline, entries: Sequence[Object]) -> Idle | None:
     most = empty_queue(found, found.size * (1.0 - found.again), rate * path.faster, still)
     packet_ns = float(np.median(found.size)) / rate * 1e9
     phases = longer_than(middle, round(_PACKETS * packet_ns))
-    # Behind the last data nothing waits that a slower link would still have to carry for long.
+    # After the last data nothing waits that a slower link would still have to carry for long.
     shown = (overlap(phases, least) > 0) | np.isin(phases[:, 1], found.span[:, 1])
     phases = _joined(phases[shown], stalls)
     middle_ns = total(middle)
@@ -211,7 +211,7 @@ def _not_served(m: Timeline, entries: Sequence[Object], rate: float, later_ns: i
 
 
 def _joined(phases: Intervals, stalls: Sequence[tuple[int, int]]) -> Intervals:
-    """The phases, those within one standstill of a path as one: nothing sent in between was carried."""
+    """The phases, those within one stall of a path as one: nothing sent in between was carried."""
     between = []
     for stall in stalls:
         inside = phases[overlap(phases, intervals([stall])) * 2 >= phases[:, 1] - phases[:, 0]]

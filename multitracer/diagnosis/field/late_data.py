@@ -9,7 +9,7 @@ from multitracer.diagnosis.findings.finding import Finding
 from multitracer.model.quantities import count, duration
 
 LEAST_S, LEAST_SHARE = 1.0, 0.25
-"""A wait of so many seconds, and of this part of the transfer behind it, is a sentence."""
+"""A wait of so many seconds, and of this part of the transfer after it, is a sentence."""
 
 
 def late_data(flows: Sequence[Flow], command: str = "") -> Finding | None:
@@ -53,5 +53,5 @@ def late_data(flows: Sequence[Flow], command: str = "") -> Finding | None:
 
 
 def took_most(flows: Sequence[Flow]) -> bool:
-    """Whether these waits were longer than all that the transfers took behind them."""
+    """Whether these waits were longer than all that the transfers took after them."""
     return sum(one.until_data_s for one in flows) > sum(one.seconds or 0.0 for one in flows)

@@ -54,7 +54,7 @@ def links_of(flows: Sequence[Flow]) -> dict[int, Way | None]:
 
 
 def are_several_links(flows: Sequence[Flow]) -> bool:
-    """Whether connections of different hosts filled links of their own: one rate is not that of all."""
+    """Whether connections of different hosts filled different links: one rate is not that of all."""
     each = Counter(map(ends, flows))
     return len({frozenset(ends(flow)) for flow in flows if _fills_one(flow) and _is_apart(flow, each)}) > 1
 

@@ -48,8 +48,8 @@ def losses(flows: tuple[Flow, ...], whose: str = "") -> str:
     """What was lost, as far as the captures prove it.
 
     ``1.4% of the segments were lost (40 of 2,803)`` by captures of both ends; ``at least`` where those that
-    never came by are counted, ``at most`` where those that were retransmitted are; or that none was.
-    `whose` follows the segments, where not all connections of the sentence are meant.
+    never passed are counted, ``at most`` where those that were retransmitted are; or that none was. `whose`
+    follows the segments, where not all connections of the sentence are meant.
     """
     again = sum(flow.data_retransmissions for flow in flows)
     if any(flow.lost is None for flow in flows):
@@ -343,7 +343,7 @@ def by_cause(flows: tuple[Flow, ...]) -> str:
     timeouts = sum(max(flow.timeouts, flow.rto) - flow.syns_again for flow in flows)
     spurious = sum(flow.spurious for flow in flows)
     # Of these the segment that the timer was for had arrived, and every ACK of it was lost; what was sent
-    # behind it may have been lost all the same.
+    # after it may have been lost nevertheless.
     unacked = sum(flow.unacked_timeouts for flow in flows)
     parts = [f"{spurious:,} spurious"] if 0 < spurious < timeouts else []
     every = "" if unacked == timeouts else f"before at least {unacked:,} of them "

@@ -34,7 +34,7 @@ _BEHIND = ("local_drop", "loss", "spurious")
 
 
 def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
-    """What limited the connections, the weightiest first, with what only several captures show behind it.
+    """What limited the connections, the weightiest first, followed by what only several captures show.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def from_captures(m: Timeline, results: Mapping[str, Result]) -> list[Finding]:
 def _without_data(entries: Sequence[Object], *, both_ends: bool = False) -> str:
     """What is known where no data passed: that none was sent only with captures of both ends.
 
-    Next to one end the other may have sent data that never came by.
+    Next to one end the other may have sent data that never passed.
     """
     ends = {entry["closed"] for entry in entries}
     if ends <= set(_NEVER_OPENED):

@@ -66,7 +66,7 @@ class Offered:
 
     @cached_property
     def several_links(self) -> bool:
-        """Whether the transfers filled links of their own: there is no bottleneck of all."""
+        """Whether the transfers filled different links: there is no bottleneck of all."""
         return are_several_links(self.flows)
 
     @cached_property

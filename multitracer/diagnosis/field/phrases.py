@@ -77,7 +77,7 @@ def percent_at_least(share: float) -> str:
 
 
 def _digits(share: float) -> int:
-    """Behind the point of a percentage."""
+    """Decimals of a percentage."""
     return 0 if share >= 0.0995 else 2 if 0.0 < share < 0.0005 else 1
 
 

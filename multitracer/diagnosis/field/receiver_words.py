@@ -94,7 +94,7 @@ def _grew(flow: Flow, kept_by: str | None) -> bool:
 
 
 USED = 0.1
-"""A window of which less was in flight on average was full while it was smaller, if nobody read slowly."""
+"""A window of which less was in flight on average was full while smaller, unless reading was slow."""
 
 
 def _full_beside(group: Group) -> str:

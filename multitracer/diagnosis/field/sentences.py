@@ -84,7 +84,7 @@ def _recovery(group: Group) -> str:
 def _local_drop(group: Group) -> str:
     drops = sum(flow.own_drops for flow in group.flows)
     counted = any(flow.kernel_drops for flow in group.flows)
-    # A retransmission that was dropped there in its turn leaves no trace in the capture behind it.
+    # A retransmission that was dropped there as well leaves no trace in the capture behind it.
     dropped = (
         f"{count(drops, 'packet')} by the kernel's log" if counted else f"at least {count(drops, 'segment')}"
     )
@@ -206,7 +206,7 @@ def _growth(flows: Sequence[Flow]) -> str:
 
 
 def _late_acks(flows: Sequence[Flow], longest_s: float) -> str:
-    """That a window grew slowly behind slow start because ACKs made RTTs long."""
+    """That a window grew slowly after slow start because ACKs made RTTs long."""
     if len(flows) != 1 or flows[0].median_ms is None or not_of_data(flows[0]) == 0.0:
         return ""
     return (
@@ -225,7 +225,7 @@ def _beside_slow_start(flows: Sequence[Flow], longest_s: float) -> str:
     # Where the sender's kernel was asked, a recording is there, or its counters.
     hint = "" if all(flow.kernel for flow in flows) else " (multitracer record at the sender shows it)"
     needless = sum(flow.needless for flow in flows)
-    # Their data had arrived, perhaps behind what had overtaken it.
+    # Their data had arrived, perhaps after what had overtaken it.
     made = f"{count(needless, 'needless retransmission')} made the window smaller, as reordering does; "
     return (
         f"slow start alone takes {duration(longest_s)} at most; {made if needless else ''}idle times, after "

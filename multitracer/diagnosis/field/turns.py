@@ -20,7 +20,7 @@ class Turns:
     Attributes
     ----------
     requests, responses : int
-        Responses behind the last data of the transfer are not part of it.
+        Responses after the last data of the transfer are not part of it.
     client, server : str
         Addresses.
     client_s, server_s : float
@@ -46,7 +46,7 @@ class Turns:
 def turns_of(flow: Flow) -> Turns | None:
     """None without requests and responses, or if the way to one of the ends was not measured.
 
-    Nor where a timer expired: what an end took and what it waited for the timer cannot be told apart.
+    Nor where a timer expired: the time of an end and its wait for the timer cannot be distinguished.
     """
     found = flow.exchanges
     if found is None or None in flow.halves_ms or flow.timeouts or flow.rto:

@@ -38,7 +38,7 @@ def waits_s(flow: Flow) -> dict[str, float]:
         drains_s = max(spent[LAST_ACK_NAME] - flow.base_rtt_ms / 1e3, 0.0)
         spent[LAST_ACK_NAME] -= drains_s
         spent["bandwidth"] += drains_s
-    # What a path kept waiting once the receiver's window was full began behind slow start.
+    # What a path kept waiting once the receiver's window was full began after slow start.
     behind = spent["receiver_window"] > spent["bandwidth"]
     opening_s = min(flow.before_loss_s, flow.slow_start_s) if behind else 0.0
     spent[OPENING] = min(opening_s, spent["congestion_window"])

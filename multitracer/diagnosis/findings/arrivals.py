@@ -26,8 +26,8 @@ _BEYOND = 10.0  # times the median distance of two segments: shorter pauses are 
 def arrivals(m: Timeline, connections: list[Summary]) -> list[Finding]:
     """One finding for each connection in which something went wrong upstream of this capture.
 
-    Where only such a capture is at hand, timers and losses in front of it cannot be seen: what can is that
-    segments came damaged or twice, and how long none came.
+    Where only such a capture is at hand, timers and losses in front of it are not visible. Visible are
+    damaged and duplicate segments, and times without any.
 
     Parameters
     ----------

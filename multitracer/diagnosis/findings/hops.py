@@ -15,7 +15,7 @@ _WITH_LOSS = ("loss", "bottleneck", "queue")
 
 
 def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any]) -> list[Finding]:
-    """Name the stretches that lost data in the sentence about losses; if there is none, in one of its own.
+    """Name the hops that lost data in the sentence about losses; if there is none, in a separate one.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def with_hops(m: Timeline, found: Sequence[Finding], summary: Mapping[str, Any])
     Returns
     -------
     list of Finding
-        Those given, in their order, one of them with the names; or one more behind them.
+        Those given, in their order, one of them with the names; or one more after them.
     """
     where = lossy_hops(summary)
     if not where:

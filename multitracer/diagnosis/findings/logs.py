@@ -157,7 +157,7 @@ def _again(members: Sequence[Object]) -> str:
 
 
 def _path(members: Sequence[Object]) -> str:
-    """What the log shows of the path behind a full congestion window."""
+    """What the log shows of the path while the congestion window was full."""
     lost = sum(one["retransmissions"] or 0 for one in members)
     queued = sum(_queued(one) for one in members)
     if queued and 2 * queued >= len(members):

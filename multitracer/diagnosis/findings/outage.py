@@ -36,7 +36,7 @@ class _Outage:
     least_s : float
         How long it was at least.
     unanswered_s : float or None
-        The last packet that was sent in vain; None where none was seen.
+        The last packet that got no answer; None where none was seen.
     events : list of dict
         The timeouts, the last of which ended it.
     """

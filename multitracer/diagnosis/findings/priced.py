@@ -126,7 +126,7 @@ def from_captures(
     opening = opening_s(rate_bps, base_rtt_s(largest), each_bytes, path.packet_bytes)
     opening = max(opening - _unseen_s(largest), 0.0)
     late_s = _late_s(path)
-    # The last ACK is awaited behind all data: no cause of a sentence took that time.
+    # The last ACK is awaited after all data: no cause of a sentence took that time.
     least_s = max(base_rtt_s(largest) - _unseen_s(largest), 0.0)
     last_s = max(least_s, _after_data_s(path))
     blamed = any(one.kind == _OPENING for one in found)
@@ -256,7 +256,7 @@ def _idle(path: Offered, utilization: Object | None) -> dict[str, tuple[float, f
     for cause in IDLE_WORDS:
         kind = idle_kind(cause)
         mine_s = by_cause.get(cause, 0.0) + before.get(kind, 0.0)
-        # A stall is long: none is among what is too short to tell apart.
+        # A stall is long: none is too short to distinguish.
         others_s = 0.0 if kind == _STALLED and mine_s else max(unknown_s, 0.0)
         found[kind] = mine_s + others_s, mine_s + max(open_s, others_s, 0.0)
     return found

@@ -122,7 +122,7 @@ def sizes(data: Table, mss: int | None) -> TooLarge | None:
     if not LEAST_LOST <= number <= _MOST_LOST or arrived < LEAST_ARRIVED:
         return None
     for at in np.flatnonzero(lost).tolist():
-        # Without another copy behind it, it arrived, or was never acknowledged.
+        # Without another copy after it, it arrived, or was never acknowledged.
         if not ((seq[copies] < end[at]) & (end[copies] > seq[at]) & (copies > at)).any():
             return None
     first = int(np.flatnonzero(lost)[0])
@@ -146,6 +146,6 @@ def _perhaps_again(seq: Times, end: Times, copies: npt.NDArray[np.intp]) -> Flag
     places, starts = copies[order], seq[copies][order]
     longest = int((end - seq).max())
     low, high = np.searchsorted(starts, seq - longest, side="right"), np.searchsorted(starts, end)
-    # The last copy of those in each range; behind the end of all there is none.
+    # The last copy of those in each range; after the last one there is none.
     last = np.maximum.reduceat(np.append(places, -1), np.ravel(np.column_stack([low, high])))[::2]
     return (low < high) & (last > np.arange(len(seq)))

@@ -205,7 +205,7 @@ _EXPECTED_PLOTS = {
     "delay": ("owd", "rtt"),
     "timeline": ("layers", "multilayer"),
 }
-"""Names under which a figure is looked for in vain, and those that show it."""
+"""Common wrong names of figures, and those that show it."""
 
 
 def load(reference: str) -> Any:

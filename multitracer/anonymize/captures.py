@@ -34,7 +34,7 @@ def anonymize_capture(source: BinaryIO, target: BinaryIO, mapping: Mapping) -> i
     Returns
     -------
     int
-        Packets written; those behind damage are not.
+        Packets written; those after damage are not.
 
     Raises
     ------

@@ -161,7 +161,7 @@ def _mask_options(head: bytearray) -> None:
             continue
         size = head[at + 1] if at + 1 < len(head) else 0
         if size < 2 or at + size > len(head):
-            # Cut or damaged: nothing behind can be judged.
+            # Cut or damaged: nothing after it can be judged.
             if size < 2 or head[at] not in _TCP_OPTIONS:
                 head[at:] = b"\x01" * (len(head) - at)
             return

@@ -112,7 +112,7 @@ def modules(without: Container[str] = ()) -> list[str]:
     Parameters
     ----------
     without : container of str
-        Names that nobody asks for.
+        Names that are not asked for.
     """
     asked = [name for name in registry.ANALYZERS if name in QUESTIONS and name not in without]
     return [registry.ANALYZERS[name].partition(":")[0] for name in asked if _of_a_capture(QUESTIONS[name])]
@@ -251,7 +251,7 @@ def answers(
     progress : callable, optional
         ``progress(done, total, name)``, called before each.
     without : container of str
-        Of all that arise, names that nobody asks for; what others need of them is answered all the same.
+        Of all that arise, names that are not asked for; what others need of them is answered nevertheless.
 
     Returns
     -------

@@ -44,14 +44,14 @@ Progress = Callable[[int, int, str], None]
 Detail = Literal["full", "summary", "auto", "brief", "bounded"]
 
 SUMMARY_BYTES = 64 << 20
-"""A lone capture above this size is summarised where the caller leaves it open."""
+"""A single capture above this size is summarised where the caller leaves it open."""
 
 SUMMARY_CONNECTIONS = 10_000
-"""A lone capture of more connections is summarised where the caller leaves it open: whole, each takes half a
-millisecond of processor time and more, ten times what it takes in a summary."""
+"""A single capture of more connections is summarised where the caller leaves it open: each
+takes half a millisecond of processor time and more, ten times what it takes in a summary."""
 
 FULL_CONNECTIONS = 100_000
-"""Of more connections in a lone capture, single segments are kept only where the caller insists."""
+"""Of more connections in a single capture, single segments are kept only where the caller insists."""
 
 SMALLEST_RECORD = 56
 """Bytes of the shortest packet with TCP in a capture: a record's header, and two headers without options."""
@@ -159,7 +159,7 @@ def _summary(
     held: HeldInput | None,
     limit: int,
 ) -> Trace | None:
-    """A lone trace without tables, if it is to be read so; else standard input can be read still."""
+    """A single trace without tables, if it is to be read so; else standard input can be read still."""
     summary = summarised(path, format, known)
     large = is_large(path) if held is None else held.goes_on
     if summary is None or detail == "summary" or (detail == "auto" and large):

@@ -28,7 +28,7 @@ def groups(paths: list[str]) -> tuple[list[list[str]], list[tuple[str, str]]]:
     Returns
     -------
     groups : list of list of str
-        At most one group if there are fewer than two captures: nothing needs to be told apart then.
+        At most one group if there are fewer than two captures: there is nothing to assign then.
     rest : list of (path, reason)
     """
     known = parsers()

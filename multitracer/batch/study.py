@@ -96,7 +96,7 @@ class Pivot:
         Raises
         ------
         UsageError
-            More values of `columns` than curves can be told apart, or the file cannot be written.
+            More values of `columns` than distinguishable curves, or the file cannot be written.
         """
         from multitracer.plots.mpl import renderer as mpl
 
@@ -218,7 +218,7 @@ def study_figure(study: Pivot) -> Figure:
     Raises
     ------
     UsageError
-        More values of the second parameter than curves can be told apart.
+        More values of the second parameter than distinguishable curves.
     """
     from multitracer.plots.figures.parameters import Point, build_points
 

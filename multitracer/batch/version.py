@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 def program() -> str:
     """Version, digest of the package's own files, and the plug-ins that take part.
 
-    The digest tells apart development states of one version.
+    The digest distinguishes development states of one version.
     """
     import multitracer
 

@@ -98,7 +98,7 @@ def _select(
     start: float | None,
     end: float | None,
 ) -> Iterator[pd.DataFrame]:
-    """Frames of the rows asked for, seconds in front and the file's name behind; the first has no rows.
+    """Frames of the rows asked for, seconds in front and the file's name at the end; the first has no rows.
 
     Raises
     ------

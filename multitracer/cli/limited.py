@@ -159,7 +159,7 @@ def _taken(process: int) -> Taken | None:
     try:
         with open(f"/proc/{process}/statm", "rb") as statm, open(f"/proc/{process}/stat", "rb") as stat:
             pages = [int(word) * os.sysconf("SC_PAGE_SIZE") for word in statm.read().split()]
-            # Behind the name in brackets, which may hold anything: the state is the third field of proc(5).
+            # After the name in brackets, which may hold anything: the state is the third field of proc(5).
             fields = stat.read().rpartition(b")")[2].split()
         return Taken(pages[0], pages[1], pages[5], int(fields[11]) + int(fields[12]))
     except (OSError, ValueError, IndexError):

@@ -65,7 +65,7 @@ def _or_else(counts: Object, cause: str) -> str:
 
 
 def retransmitted(connection: Object) -> str:
-    """The same of a connection: at least those that came by, where others were lost before the capture."""
+    """The same of a connection: at least those that passed, where others were lost before the capture."""
     counts, possible = connection["retransmissions"], possibly_again(connection)
     if possible and not counts["total"]:
         return f"none for certain; {may_be_again(possible)}"
@@ -224,7 +224,7 @@ def needless(connection: Object, *, both: bool) -> str:
 
 
 def arrivals(connection: Object) -> str:
-    """What the network did to segments that came by; empty if nothing.
+    """What the network did to segments that passed; empty if nothing.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def arrivals(connection: Object) -> str:
 def most_twice(contract: Object) -> float:
     """Share of what the sender sent that the link carried a second time, at most, by captures alone.
 
-    Copies that came by again, and, away from the sender, those of what was lost before the capture: whether a
+    Copies that passed again, and, away from the sender, those of what was lost before the capture: whether a
     link had carried that does not show.
     """
     found, entries = contract["utilization"], contract["connections"]
@@ -261,7 +261,7 @@ def most_twice(contract: Object) -> float:
 def duplicated(contract: Object) -> str:
     """What the link carried twice: a log of the link has all, captures those that TCP made.
 
-    Where the network duplicated packets, before the link or behind it, does not show.
+    Where the network duplicated packets, before the link or after it, does not show.
     """
     found = contract["utilization"]
     logged = is_logged(found)

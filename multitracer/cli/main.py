@@ -58,7 +58,7 @@ EXPECTED = {
     "summary": "analyze PATH",
     "wireshark": "export CAPTURE --to pcapng -o OUT",
 }
-"""Names under which a command is looked for in vain, and what does it."""
+"""Common wrong names of commands, and the command that does it."""
 
 
 class _PipeClosed(Exception):

@@ -193,7 +193,7 @@ def _compares(kind: str) -> bool:
 
 
 def _several(paths: tuple[str, ...], formats: tuple[str, ...]) -> dict[str, Measurement]:
-    """A measurement per path, under the shortest names that tell them apart.
+    """A measurement per path, under the shortest names that distinguish them.
 
     What is no directory among directories is left alone: a shell's ``*`` also names README files.
     """

@@ -144,7 +144,7 @@ def _handshake_s(found: Object) -> float:
 
 
 def _before_data_s(found: Object) -> float:
-    """Seconds behind the handshake in which data was sent that never reached this capture."""
+    """Seconds after the handshake in which data was sent that never reached this capture."""
     return limit_s(found, "loss_recovery_before_data")
 
 
@@ -228,8 +228,8 @@ def limits(connection: Object) -> str:
     also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
-    # Behind a queue of the sender's own that drops, a full link of no known rate looks like a window, and a
-    # wait for the timer like one for an application that keeps to no clock.
+    # After the sender's own queue that drops, a full link of no known rate looks like a window, and a wait
+    # for the timer like one for an application that keeps to no clock.
     dropped = facts.own_drops > 0 or facts.possible > 0
     names = {}
     if dropped and facts.rate_bps is None:

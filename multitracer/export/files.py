@@ -97,7 +97,7 @@ def distinct(names: list[str]) -> list[str]:
     taken: dict[str, int] = {}
     found = []
     for name in map(file_name, names):
-        key = name.lower()  # some file systems do not tell the case apart
+        key = name.lower()  # some file systems ignore case
         taken[key] = taken.get(key, 0) + 1
         found.append(name if taken[key] == 1 else f"{name}-{taken[key]}")
     return found

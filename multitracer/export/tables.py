@@ -60,7 +60,7 @@ def write(analysis: Answers, path: str, kind: str, name: str | None = None) -> l
     ----------
     analysis : Answers
     path : str
-        A file if it ends as the format does (CSV also with ``.gz`` behind, compressed); else a directory.
+        A file if it ends as the format does (CSV also with ``.gz``, compressed); else a directory.
     kind : {"csv", "parquet"}
     name : str, optional
         Which table; ``events`` by default for a file, all that have rows for a directory.

@@ -22,7 +22,7 @@ _LINKTYPE_RAW = 101
 
 
 def gsmtap(frame: bytes, uplink: bool, t_ns: int, timeslot: int = 2) -> bytes:
-    """One RLP frame behind a GSMTAP header.
+    """One RLP frame after a GSMTAP header.
 
     Parameters
     ----------

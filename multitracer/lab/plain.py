@@ -187,7 +187,7 @@ class _Direction:
         heapq.heappush(self._under_way, (exit_ns, self._order, packet))
 
     def _flip_bit(self, packet: bytes) -> bytes:
-        """Flip one bit behind the IP header, where only the TCP checksum can find it."""
+        """Flip one bit after the IP header, where only the TCP checksum can find it."""
         begin = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
         bit = self._random.randrange(min(begin, len(packet) - 1) * 8, len(packet) * 8)
         changed = bytearray(packet)

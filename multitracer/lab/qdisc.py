@@ -61,7 +61,7 @@ class Qdisc:
 
 
 def commands(device: str, settings: QdiscSettings) -> list[list[str]]:
-    """The words behind ``tc`` that set the queue up."""
+    """The arguments of ``tc`` that set the queue up."""
     rate = f"{round(settings.rate_bps)}bit"
     limit, burst = str(settings.limit_bytes), str(settings.burst_bytes)
     root = ["qdisc", "add", "dev", device, "root", "handle", "1:"]

@@ -1,4 +1,4 @@
-"""802.11 frames behind radiotap headers, as a monitor on the channel records them.
+"""802.11 frames with radiotap headers, as a monitor on the channel records them.
 
 Reference: IEEE 802.11-2020 sections 9.2, 9.3, 15.2, 16.2, 17.4.3; radiotap.org.
 """

@@ -20,7 +20,7 @@ _SHORT_SN, _LONG_SN = 10, 16
 _SHORT_LI, _LONG_LI = 11, 15
 _LARGEST_SHORT = (1 << _SHORT_LI) - 1
 _LINKTYPE_USER2 = 149
-# RRC messages on CCCH: what tells them apart are the first bits.
+# RRC messages on CCCH: distinguished by their first bits.
 _REQUEST = bytes([0x00, 0x11, 0x80, 0x12, 0x34, 0x54])  # rrcConnectionReestablishmentRequest, otherFailure
 _ANSWER = bytes([0x00, 0x00, 0x80, 0x00, 0x00])  # rrcConnectionReestablishment
 

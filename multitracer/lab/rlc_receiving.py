@@ -85,7 +85,7 @@ class Receiving:
         whole = self._assembled(pdu, chunk)
         for gap in range(max(self._vr, self._highest + 1), sn):
             self._missing[gap] = t_ns
-        # One that is not whole counts as missing only when there is something behind it.
+        # One that is not whole counts as missing only when there is something after it.
         self._highest = max(self._highest, sn if whole is not None else sn - 1)
         if whole is None:
             return

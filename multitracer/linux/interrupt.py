@@ -1,7 +1,7 @@
 """Ctrl-C and termination as a question that a run asks at safe points.
 
 An exception out of a signal handler can strike between starting a process and noting that it was started.
-A flag cannot: nothing is left behind because nothing is ever interrupted half-way.
+A flag cannot: no state is left because nothing is ever interrupted half-way.
 """
 
 from __future__ import annotations

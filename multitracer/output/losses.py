@@ -24,13 +24,13 @@ class LossBounds:
         At least so many before the capture: each was transmitted again, and no earlier copy had passed. How
         often a retransmission was lost there in its turn does not show.
     downstream : int
-        At most so many behind it: a copy that came by was lost, or it arrived. Of those that arrived, one of
+        At most so many after it: a copy that passed was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
         does so. If every retransmission was needless, none of these: what became of the needless copies does
         not matter. At the receiver's own capture, at least those that its host discarded. Of a transfer that
         broke off, what was never acknowledged may be lost, too. 0 without any ACK: none shows.
     sent : int
-        Data segments on the wire: those that came by, super-segments as the segments that they become, and
+        Data segments on the wire: those that passed, super-segments as the segments that they become, and
         `upstream`.
     divided : bool
         Whether super-segments were captured: where each was divided does not show, so that `sent` may be
@@ -91,7 +91,7 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     # A needless copy may be lost in its turn: only those reported had arrived.
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
     if not entry["packets"]["received"]:
-        # No ACK was captured: nothing is known of what was acknowledged, lost behind it or in flight.
+        # No ACK was captured: nothing is known of what was acknowledged, lost after it or in flight.
         return LossBounds(upstream, 0, data + upstream, divided)
     unknown = 0 if entry.get("unfinished") else min(open_segments, data)
     behind += open_segments - unknown
@@ -198,7 +198,7 @@ def needless_prefix(*, certain: bool, divided: bool) -> str:
     Returns
     -------
     str
-        With a space behind it, or empty.
+        With a space after it, or empty.
     """
     if not certain:
         return "at least "

@@ -1,4 +1,4 @@
-"""Where the capture behind an entry of ``connections`` was taken, and how surely: asked in one place."""
+"""Where the capture of an entry of ``connections`` was taken, and how certain that is: one rule."""
 
 from __future__ import annotations
 

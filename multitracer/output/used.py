@@ -21,7 +21,7 @@ SAID = 0.005
 """An idle time of less than this part is no lower bound of any."""
 
 UNPLACED = 0.02
-"""From this part of an idle time on, what is in none of its phases has a line of its own."""
+"""From this part of an idle time on, what is in none of its phases has a separate line."""
 
 
 def is_logged(found: Mapping[str, Any]) -> bool:
@@ -54,7 +54,7 @@ def nearly_all(found: Mapping[str, Any]) -> bool | None:
 
 
 def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
-    """The share of the time in which the link was idle, behind "", "about ", "at least " or "at most ".
+    """The share of the time in which the link was idle, after "", "about ", "at least " or "at most ".
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def idle_share(found: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def unplaced_s(found: Mapping[str, Any], phases_s: float) -> tuple[str, float]:
-    """Seconds of an idle time that are in none of its phases, behind "", "about ", ...; 0 if they are few.
+    """Seconds of an idle time that are in none of its phases, after "", "about ", ...; 0 if they are few.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _LIMIT = 1 << 63
 """What a column can hold: counts, and times until 2262."""
 _DRIVER = b"NIC statistics:"
 _SOFTNET = re.compile(rb"[0-9a-f]{8}(?: [0-9a-f]{8}){8,30}")
-# Columns of softnet_stat (Linux net/core/net-procfs.c); the twelfth came with 5.10, and the CPU behind it.
+# Columns of softnet_stat (Linux net/core/net-procfs.c); the twelfth came with 5.10, and the CPU after it.
 _SOFTNET_COLUMNS = {"processed": 0, "dropped": 1, "time_squeeze": 2, "flow_limit": 10, "backlog": 11}
 _SOFTNET_CPU = 12
 _DRIVER_COUNT = re.compile(rb"([^:]{1,100}(?::[^:]{1,100})?):\s*(\d{1,20})")

@@ -21,7 +21,7 @@ _QUARTER_NS = 900 * 10**9
 _TRANSFORMED = 4
 """Version of the format from which on raw values have the unit of their series."""
 
-# What Flent calls it, behind the stream's name: the series, and what one of its unit is
+# What Flent calls it, after the stream's name: the series, and what one of its unit is
 _SOCKET = {
     "tcp_cwnd": ("cwnd", 1.0),
     "tcp_rtt": ("srtt_ms", 1.0),

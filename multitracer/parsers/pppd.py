@@ -31,8 +31,8 @@ def parse(path: str) -> Trace:
     -----
     `offset` counts octets of the line in each direction, framing included. Times go in tenths of a second. A
     header is held against the TCP checksum that RFC 1144 sends along: "desync" is the first packet that comes
-    out wrong, "resync" the first one right again. Captures on ppp0 are behind the decompressor: they lack the
-    packets that it threw away.
+    out wrong, "resync" the first one right again. Captures on ppp0 are taken after the decompressor: they
+    lack the packets that it discarded.
 
     Reference: pppd ``pppdump(8)``; RFC 1662; RFC 1144 section 4.
     """

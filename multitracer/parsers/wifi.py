@@ -23,7 +23,7 @@ _OF_THE_FILE = frozenset(
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first packet of a capture is an 802.11 frame, bare or behind a radio header."""
+    """Whether the first packet of a capture is an 802.11 frame, bare or after a radio header."""
     return native.sniff_wifi(head)
 
 

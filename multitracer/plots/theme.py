@@ -1,6 +1,6 @@
 """What each role looks like, in light and dark, for every renderer.
 
-Colours are Okabe and Ito's (2008), and two of Tol's muted scheme (2021), told apart with any colour vision;
+Colours are Okabe and Ito's (2008), and two of Tol's muted scheme (2021), distinct with any colour vision;
 shape and line style carry every distinction a second time.
 """
 

@@ -79,7 +79,7 @@ class _Feed(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        # The FIFO is opened in any case, for its reader waits for it, and closed behind the verdict: the end
+        # The FIFO is opened in any case, for its reader waits for it, and closed after the verdict: the end
         # of the data must not be seen before its reason is known.
         with suppress(OSError), open(self._fifo, "wb") as pipe:
             try:

@@ -4,7 +4,7 @@
 - `document`: the page put together, with its content policy.
 - `markup`: HTML in which every word is escaped unless it is marked as markup.
 - `facts`: what cost the most time, in words.
-- `tables`, `sources`: the rows behind it.
+- `tables`, `sources`: its rows.
 - `interactive`: the figure, its legend and its data.
 - `stills`: the gaps of link resets as pictures; `swatch`: the samples next to the names in a legend.
 - `assets`: our own script and style.

@@ -139,7 +139,7 @@ def _fact(fact: Fact) -> Markup:
 
 
 def _digits(times: list[float]) -> int:
-    """Decimals that tell times apart: one to three."""
+    """Decimals that distinguish times: one to three."""
     return next((n for n in (1, 2) if len({round(one, n) for one in times}) == len(times)), 3)
 
 

@@ -76,7 +76,7 @@ class PppFrame(NamedTuple):
     Attributes
     ----------
     end : int
-        Stream offset behind its closing flag.
+        Stream offset after its closing flag.
     protocol : int
         PPP protocol number; -1 for a damaged frame.
     information : bytes

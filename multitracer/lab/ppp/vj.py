@@ -275,7 +275,7 @@ def _deltas(
         changes |= NEW_S
     last_data = _word(old, 2) - header_length
     if changes == 0:
-        # Data behind a bare ACK is fine; the same header again is a retransmission or a window probe.
+        # Data after a bare ACK is fine; a repeated header is a retransmission or a window probe.
         if not (_word(packet, 2) != _word(old, 2) and last_data == 0):
             return None
     elif changes in (SPECIAL_I, SPECIAL_D):

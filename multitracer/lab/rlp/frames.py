@@ -112,7 +112,7 @@ def decode(data: bytes) -> RlpFrame | None:
 
 
 def pack_user(data: bytes, flow_control: bool = False) -> bytes:
-    """Put up to 24 user bytes behind L2R's status octet; a second status octet ends a short run."""
+    """Put up to 24 user bytes after L2R's status octet; a second status octet ends a short run."""
     flow = STATUS_FLOW_CONTROL if flow_control else 0
     if not data:
         return bytes((flow | STATUS_EMPTY,)).ljust(INFORMATION_BYTES, b"\xff")

@@ -25,7 +25,7 @@ class AirSettings:
     trace : tuple of int
         1 for a lost slot, 0 for a good one, one number per slot.
     repeat : bool
-        Begin the trace again at its end; otherwise every slot behind it is good.
+        Begin the trace again at its end; otherwise every slot after it is good.
     slot_ms : float
         Slots follow the time of the run; 0: one slot per frame, attempt or packet sent. RLP and RLC-AM have
         slots of their own and ignore it.

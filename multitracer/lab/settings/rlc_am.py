@@ -51,7 +51,7 @@ class RlcAmSettings(QueueSettings):
         The old cell hands on what was not delivered, and the terminal retransmits what is not confirmed;
         otherwise that is lost.
     capture : bool
-        Record all PDUs as both ends see them, behind PDCP headers of two bytes per packet, as
+        Record all PDUs as both ends see them, with PDCP headers of two bytes per packet, as
         ``rlc.pcapng``; the link's own log is then kept apart, in ``frames``.
     air, air_up, air_down : AirSettings
         The air in both directions, or from side 0 (up) and to it (down); one slot per PDU place.

@@ -1,4 +1,4 @@
-"""Binary files that are read from any place: bytes, and values one behind the other."""
+"""Binary files that are read from any place: bytes, and values one after the other."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _damage(path: str) -> str:
 
 
 class Cursor:
-    """Values one behind the other.
+    """Values one after the other.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """C expressions over the fields of a tracepoint's event, parsed into functions of its record.
 
-What kernels write behind ``print fmt:``: arithmetic, comparisons, ``?:``, casts, and the macros that name
+What kernels write after ``print fmt:``: arithmetic, comparisons, ``?:``, casts, and the macros that name
 values (``__print_symbolic``). Numbers stay within 64 bits, nesting and length have limits, nothing is
 executed.
 
@@ -154,7 +154,7 @@ class _Parser:
         return False
 
     def string(self) -> str:
-        """One or more literals behind each other."""
+        """One or more adjacent literals."""
         parts = []
         while self._peek().kind == "string":
             parts.append(_unquoted(self._next().text))

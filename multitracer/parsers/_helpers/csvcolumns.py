@@ -36,7 +36,7 @@ class State:
 def state_of(name: str, units: Mapping[str, str], path: str) -> State | None:
     """The column that a name stands for: ``cwnd``, ``cwnd_bytes``, ``srtt_ms``; None if it is not ours.
 
-    The unit is that of `units`, else the one behind the name, else the schema's (seconds for times).
+    The unit is that of `units`, else the one at the end of the name, else the schema's (seconds for times).
     """
     base, unit = name, units.get(name)
     if name not in STATES:

@@ -195,7 +195,7 @@ def _line(guess: _Guess) -> str:
 
 
 def _others(forms: Sequence[str]) -> str:
-    """The other forms that fit as well: day and month cannot be told apart before the 13th."""
+    """The other forms that fit as well: day and month cannot be distinguished before the 13th."""
     others = [form for form in forms[1:] if form != ISO and {"%d", "%m"} <= set(re.findall("%.", form))]
     if forms[0] in (ISO, *NUMBERS) or not others:
         return ""

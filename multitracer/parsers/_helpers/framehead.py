@@ -17,7 +17,7 @@ _MOST_TEXT = 4096
 _VLANS = (0x8100, 0x88A8, 0x9100)
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _TCP = 6
-_EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing, destination options; behind a fragment header may be no TCP
+_EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing, destination options; after a fragment header may be no TCP
 _MOST_HEADERS = 8
 
 

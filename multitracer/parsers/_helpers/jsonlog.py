@@ -126,7 +126,7 @@ class Tally:
         self._found.setdefault(code, [0, record, detail])[0] += 1
 
     def issues(self, others: Iterable[Issue] = ()) -> list[Issue]:
-        """All of them, behind others."""
+        """All of them, after others."""
         own = [
             Issue(code, count, record, detail, self._path)
             for code, (count, record, detail) in sorted(self._found.items())

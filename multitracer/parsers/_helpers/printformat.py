@@ -130,7 +130,7 @@ _FORMS = (
 
 
 def _form(word: str) -> str:
-    """What of the letters behind ``%p`` is a form of the kernel's printf; the longest that fits."""
+    """What of the letters after ``%p`` is a form of the kernel's printf; the longest that fits."""
     return next((form for form in _FORMS if word.startswith(form)), "")
 
 

@@ -97,7 +97,7 @@ def events(pages: Iterable[bytes], layout: PageLayout, faults: PageFaults) -> It
 
 
 def _lost(page: bytes, end: int, commit: int, layout: PageLayout) -> int:
-    """How many events were lost before this page; the kernel writes the number behind the data if it fits."""
+    """How many events were lost before this page; the kernel writes the number after the data if it fits."""
     if commit & _MISSED_COUNTED and end + layout.commit_bytes <= len(page):
         count = int.from_bytes(
             page[end : end + layout.commit_bytes], "little" if layout.order == "<" else "big"

@@ -187,7 +187,7 @@ class Reader:
         return 0
 
     def _section_end(self, cursor: Cursor) -> tuple[int, int, int]:
-        """Kind and flags of a section, and the place behind it, from its header."""
+        """Kind and flags of a section, and the place after it, from its header."""
         kind, flags = cursor.number(2), cursor.number(2)
         cursor.skip(4)
         size = cursor.number(8)
@@ -196,7 +196,7 @@ class Reader:
         return kind, flags, cursor.place + size
 
     def _salvaged(self, place: int, page_bytes: int) -> None:
-        """Find the events of a file that lost its end: the CPUs follow each other behind the options.
+        """Find the events of a file that lost its end: the CPUs follow each other after the options.
 
         Which CPU it was is not known then: they are counted from 0, in their order.
         """
@@ -213,7 +213,7 @@ class Reader:
         self.trace.buffers.append(buffer)
 
     def _streams(self, place: int, page_bytes: int, compressed: bool) -> Iterator[tuple[int, int]]:
-        """Begin and end of the data of each CPU, one behind the other up to the end of the file."""
+        """Begin and end of the data of each CPU, one after the other up to the end of the file."""
         if compressed:
             while place < self._content.size:
                 begin, cursor = place, Cursor(self._content, self._order, place)
@@ -237,7 +237,7 @@ class Reader:
             yield begin, self._content.size
 
     def _section(self, offset: int, wanted: int) -> tuple[bytes, int]:
-        """The content of a section, and the place behind it."""
+        """The content of a section, and the place after it."""
         cursor = Cursor(self._content, self._order, offset)
         kind, flags, end = self._section_end(cursor)
         if kind != wanted:

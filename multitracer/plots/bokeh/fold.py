@@ -119,7 +119,7 @@ def fold_axis(plot: BokehFigure, fold: Fold, *, alone: bool) -> None:
     plot.add_layout(extra, "below")
 
 
-# Left of the first cut both agree, behind a cut the distance to its end; in a cut no time can be read.
+# Left of the first cut both agree, after a cut the distance to its end; in a cut no time can be read.
 _TRUE_TIME = """
 let shift = 0;
 for (let i = 0; i < places.length; i += 2) {

@@ -139,7 +139,7 @@ def _link_trends(
         run = link_layer.longest_run(one, starts[inside], ends[inside], window)
         found = fit(run.x, run.y) if run is not None else None
         if rate is not None and found is not None:
-            # Drawn beyond its stretch, so that the two slopes can be told apart.
+            # Drawn beyond its stretch, so that the two slopes can be distinguished.
             until = min(window[1], found.end + max(found.end - found.start, 0.08 * (window[1] - window[0])))
             label = f"between XOFFs: {trends.rate_words(rate)}"
             yield trends.series(

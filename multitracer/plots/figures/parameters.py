@@ -53,7 +53,7 @@ def build_points(points: Sequence[Point], metric: str, x_name: str, curve_name: 
     Raises
     ------
     UsageError
-        Without points, or with more curves than can be told apart.
+        Without points, or with more curves than can be distinguished.
     """
     if not points:
         raise base.nothing("chart", "no run has these parameters")

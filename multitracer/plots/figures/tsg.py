@@ -22,7 +22,7 @@ from multitracer.plots.series.selection import Selection, select
 
 DATA, ANSWERS = "data", "ACKs"
 DUPACKS = 3  # RFC 5681: the third duplicate ACK calls for a fast retransmit
-DETAILED = 20_000  # marks from which nobody reads the words behind each
+DETAILED = 20_000  # more marks than this have no readable words
 
 
 def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figure:
@@ -120,7 +120,7 @@ def _again(selection: Selection, data: Table) -> Iterator[Marks]:
 
 
 def _arrived(selection: Selection, source: int | None) -> Iterator[Marks]:
-    """R: the first copy never came by. O: reordered. D: the same packet twice (docs/arrivals.md)."""
+    """R: the first copy never passed. O: reordered. D: the same packet twice (docs/arrivals.md)."""
     if source is None or selection.connection is None:
         return
     table = selection.measurement.table("arrivals")

@@ -42,7 +42,7 @@ class Letter(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word with the space behind it: its letters, its width, and its lower and upper edge, in pixels."""
+    """A word with the space after it: its letters, its width, and its lower and upper edge, in pixels."""
 
     letters: tuple[Letter, ...]
     width: float

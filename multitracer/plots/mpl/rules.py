@@ -15,7 +15,7 @@ from matplotlib.markers import TICKDOWN, MarkerStyle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ABOVE_SHADES = 0.55  # the order in which matplotlib draws a grid, and shades behind it
+ABOVE_SHADES = 0.55  # the order in which matplotlib draws a grid, and shades below it
 
 
 class Grid(Line2D):

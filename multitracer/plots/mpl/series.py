@@ -78,7 +78,7 @@ def _columns(canvas: Canvas, series: Series, axes: Axes) -> None:
 
 
 def draw_shades(canvas: Canvas, panel: Panel, axes: Axes) -> None:
-    """Spans behind the curves, over the whole height.
+    """Spans below the curves, over the whole height.
 
     Parameters
     ----------

@@ -69,7 +69,12 @@ LEAST_SHARE = 0.0005  # of the time; less would be printed as 0.0 %
     metavar="PATTERN",
     help=r"Parameter from the names of measurements: 'mtu=(\d+)'.",
 )
-@click.option("--parameters", "table", metavar="CSV", help="Parameters by measurement: a column 'name'.")
+@click.option(
+    "--parameters",
+    "table",
+    metavar="CSV",
+    help="CSV of parameters: a row per measurement, named in column 'name'.",
+)
 @click.option(
     "--pivot",
     "pivots",

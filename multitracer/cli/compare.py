@@ -38,7 +38,7 @@ def command(
     """Compare the transfers of BEFORE and AFTER: how much time differs, and by which causes.
 
     Each is the output of a batch, a directory of measurements, or one measurement. Give several runs of each:
-    only repetitions show what is chance.
+    only repeated runs show what varies by chance.
 
     \b
     multitracer compare monday tuesday

@@ -50,7 +50,7 @@ ROWS = 50_000
 @click.option(
     "--name", "names", multiple=True, metavar="SERIES", help="Only this series, e.g. TcpSnd_data. Repeatable."
 )
-@click.option("--from", "start", type=float, metavar="SECONDS", help="Only from here on.")
+@click.option("--from", "start", type=float, metavar="SECONDS", help="Only from this time on.")
 @click.option("--until", "--to", "end", type=float, metavar="SECONDS", help="Only before this time.")
 def command(
     paths: tuple[str, ...],

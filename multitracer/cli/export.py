@@ -82,7 +82,7 @@ class _Format(click.Choice[str]):
 @click.option("--from", "start", type=float, metavar="SECONDS", help="pcap and figures: begin.")
 @click.option("--until", "end", type=float, metavar="SECONDS", help="pcap and figures: end.")
 @anonymize_options
-@click.option("--verdict", type=click.Choice(VERDICTS), help="pcap: only such segments.")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="pcap: only segments with this verdict.")
 def command(
     paths: tuple[str, ...],
     formats: tuple[str, ...],

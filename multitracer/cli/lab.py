@@ -33,7 +33,7 @@ def command() -> None:
 lab = command
 
 
-@command.command("list")
+@command.command("list", short_help="List the built-in scenarios.")
 @json_option
 def list_command(as_json: bool) -> None:
     """List the built-in scenarios: name, estimated seconds, what a run shows.
@@ -54,7 +54,7 @@ def list_command(as_json: bool) -> None:
         say_wrapped(f"{item.name:{width}}  {item.duration_s:5.0f} s  ", f"{item.shows}{where}")
 
 
-@command.command("run")
+@command.command("run", short_help="Make one measurement of a scenario.")
 @click.argument("scenario", metavar="SCENARIO")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Directory to create; must not exist.")
 @click.option("--seed", default=1, show_default=True, help="Seed of all random behaviour of the link.")
@@ -93,7 +93,7 @@ def run_command(
     say(f"{output}: {received:,} bytes in {result.seconds:.1f} s; read it: multitracer analyze {output}")
 
 
-@command.command("fleet")
+@command.command("fleet", short_help="Make many measurements in parallel.")
 @click.argument("file", metavar="FILE")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Directory for the measurements.")
 @click.option("-j", "--jobs", default=8, show_default=True, help="Measurements in parallel.")

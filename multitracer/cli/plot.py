@@ -65,7 +65,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 @click.option("--width", metavar="WIDTH", help="Inches, or column (3.4) or page (7) of a paper.")
 @click.option("--height", type=float, metavar="INCHES", help="Height; for print, as needed by default.")
 @click.option("--font-size", type=float, metavar="POINTS", help="Size of axis numbers; other text scales.")
-@click.option("--title", metavar="WORDS", help="Title in the place of the endpoints.")
+@click.option("--title", metavar="WORDS", help="Title instead of the endpoints.")
 @click.option("--no-title", is_flag=True, help="Print title and notes instead of drawing them.")
 @click.option(
     "--legend",

@@ -27,7 +27,9 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 )
 @click.option("-o", "--output", type=click.Path(), help="Directory to create; must not exist.")
 @click.option("-i", "--interface", default="", help="Interface; by default that of the default route.")
-@click.option("--filter", "rule", default="", metavar="EXPR", help="Which packets, in pcap-filter syntax.")
+@click.option(
+    "--filter", "rule", default="", metavar="EXPR", help="Only these packets, in pcap-filter syntax."
+)
 @click.option(
     "--for",
     "duration",

@@ -235,7 +235,7 @@ def arrivals(connection: Object) -> str:
     parts = [
         f"{count(found[name], 'segment')} {what}"
         for name, what in (
-            # A retransmission that is overtaken in its turn is counted as one.
+            # A retransmission that is overtaken itself is counted as one.
             ("reordered", "reordered (first copies)"),
             ("network_duplicate", "duplicated by the network"),
             ("undecided", "out of order, retransmitted or reordered"),

@@ -22,7 +22,7 @@ class LossBounds:
     ----------
     upstream : int
         At least so many before the capture: each was transmitted again, and no earlier copy had passed. How
-        often a retransmission was lost there in its turn does not show.
+        often a retransmission was lost there as well does not show.
     downstream : int
         At most so many after it: a copy that passed was lost, or it arrived. Of those that arrived, one of
         each byte is acknowledged, and the others are reported as duplicates (RFC 2883) by a receiver that
@@ -88,7 +88,7 @@ def loss_bounds(entry: Mapping[str, Any]) -> LossBounds:
     late = max(again.get("inferred", 0) - upstream, 0)
     # Small segments are retransmitted as parts of a longer one.
     merged = (entry.get("losses") or {}).get("merged") or 0
-    # A needless copy may be lost in its turn: only those reported had arrived.
+    # A needless copy may be lost, too: only those reported had arrived.
     behind = 0 if needless - late >= passed_again else max(passed_again - reported, 0) + merged
     if not entry["packets"]["received"]:
         # No ACK was captured: nothing is known of what was acknowledged, lost after it or in flight.
@@ -153,7 +153,7 @@ def proven_upstream(entry: Mapping[str, Any]) -> int | None:
 def says_little(needless: int, again: int) -> bool:
     """Whether an upper bound of what was lost is of little use: much of what was retransmitted was needless.
 
-    What was needless may have been lost in its turn, so that the bound contains it.
+    What was needless may have been lost as well, so that the bound contains it.
 
     Parameters
     ----------

@@ -266,9 +266,9 @@ def together(repeats: Repeats, needless: Array) -> Array:
 
     A recovery is one; but where timers fire needlessly in it, they and the slow-start retransmissions after
     them have another cause than what precedes and follows, and each segment whose timer fired is one: a timer
-    that backs off fires for the same segment again (RFC 6298 section 5.5). What was retransmitted outside of
-    a recovery (probes, and what no rule explains) is an episode of its own, or joins what was retransmitted
-    no longer than a timeout before: probes with probes, the unexplained with all.
+    that backs off fires repeatedly for the same segment (RFC 6298 section 5.5). What was retransmitted
+    outside of a recovery (probes, and what no rule explains) is an episode of its own, or joins what was
+    retransmitted no longer than a timeout before: probes with probes, the unexplained with all.
     """
     if not len(needless):
         return np.cumsum(_begins(repeats.table))

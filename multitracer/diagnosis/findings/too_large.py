@@ -66,7 +66,7 @@ def too_large(m: Timeline, entries: Sequence[Mapping[str, Any]]) -> list[Finding
 
     References
     ----------
-    RFC 2923 section 2.1 (path MTU black holes); RFC 4821 (packetization layer path MTU discovery).
+    RFC 2923 section 2.1 (PMTU blackholes); RFC 4821 (packetization layer path MTU discovery).
     """
     found = []
     known = {one.index: one for one in m.connections}

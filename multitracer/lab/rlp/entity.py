@@ -272,7 +272,7 @@ class RlpEntity:
                 self._reset("peer", t_ns)
             # The peer ignores everything but the UA: what was in transit to it is lost.
             self._link.settle(t_ns, self._side)
-            # Frames keep their order: what the peer sent before the SABM has arrived, or never will.
+            # Frames keep their order: what the peer sent ahead of the SABM has arrived, or never will.
             self._link.settle(t_ns, 1 - self._side)
         elif frame.word == "UA" and self._awaiting_ua:
             self._awaiting_ua = False

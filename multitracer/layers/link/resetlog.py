@@ -112,7 +112,7 @@ def _continues(current: Handshake, entity: int, cause: str, t_ns: int) -> bool:
 
 
 def _completed(m: Timeline, events: Table, reset: Handshake) -> int | None:
-    """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it sent again."""
+    """When the initiator had the UA, or the SABM of a peer that gave up, too; else when it resumed."""
     after = (events["entity"] == reset.entity) & (events["t_ns"] > reset.start_ns)
     received = after & (events["action"] == events.code("action", "rcv"))
     answered = np.isin(events["kind"], [events.code("kind", word) for word in ("UA", "SABM")])

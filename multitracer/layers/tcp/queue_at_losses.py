@@ -2,8 +2,8 @@
 
 A queue of a limited length drops what does not fit: all it drops comes when it is longest. A radio link, a
 bad cable or a policer drops packets whatever the queue length. How long it was shows the RTT of the segments
-around each loss, or before a capture how late they came by their timestamps. A sender's window is largest,
-too, just before it loses a packet, but not the same each time.
+around each loss, or before a capture how late they arrived, by their timestamps. A sender's window is
+largest, too, just before it loses a packet, but not the same each time.
 
 References
 ----------

@@ -2,7 +2,7 @@
 
 References
 ----------
-Paper 5.2: BDP ("pipe capacity"), queue ("pipe queue"); the queue is RTT - min RTT, in bytes times the link's
+Paper 5.2: BDP and queue of the path; the queue is RTT - min RTT, in bytes times the link's
 rate.
 """
 

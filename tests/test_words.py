@@ -1,11 +1,13 @@
-"""What users read is in the field's terms: the docs, and the strings of the program."""
+"""What people read is in the field's terms: docs, strings of the program, docstrings and comments."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +62,29 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def prose(code: str) -> Iterator[tuple[int, str]]:
+    """All docstrings, those of values included, and comments, each with its lines joined and without marks."""
+    for node in ast.walk(ast.parse(code)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, node.value.value
+    begin, end, lines = 0, 0, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        if token.start[0] != end + 1 and lines:
+            yield begin, "\n".join(lines)
+            lines = []
+        begin = begin if lines else token.start[0]
+        end = token.start[0]
+        lines.append(token.string.lstrip("#: "))
+    if lines:
+        yield begin, "\n".join(lines)
+
+
 LITERAL = {
     ".rs": re.compile(r'//[^\n]*|r(#+)"(.*?)"\1|"((?:[^"\\]|\\.)*)"', re.DOTALL),
     ".js": re.compile(r"""//[^\n]*|(`|"|')((?:(?!\1)[^\\]|\\.)*)\1""", re.DOTALL),
@@ -88,6 +113,16 @@ def test_strings_are_in_the_fields_terms(file: Path) -> None:
     found = [
         (line, one.word, one.say)
         for line, text in strings(ast.parse(file.read_text(encoding="utf-8")))
+        for one in old_words(text)
+    ]
+    assert not found, said(found)
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_docstrings_and_comments_are_in_the_fields_terms(file: Path) -> None:
+    found = [
+        (line, one.word, one.say)
+        for line, text in prose(file.read_text(encoding="utf-8"))
         for one in old_words(text)
     ]
     assert not found, said(found)
@@ -154,7 +189,7 @@ def test_rooms_are_there() -> None:
         ("round-trip time; test_round_trips", []),
         ("smallest round trip", ["round trip"]),
         ("only the log can tell; the receiver told it", ["tell", "told"]),
-        ("copies cannot be told apart; what tells a loss apart", []),
+        ("copies cannot be told apart; what tells a loss apart", ["told apart"]),
         ("frames heard; `heard`", ["frames heard"]),
         ("slow start behind a timeout", ["behind a timeout", "start behind"]),
     ],
@@ -176,6 +211,19 @@ def helper():
 '''
     texts = [text for _, text in strings(ast.parse(code))]
     assert sorted(one.word for text in texts for one in old_words(text)) == ["hole", "ruined", "sent again"]
+
+
+def test_docstrings_and_comments_are_found() -> None:
+    code = '''
+X = 1  # a
+"""A value."""
+# sent
+# again
+def helper():
+    """A hole."""
+    return "ruined"
+'''
+    assert sorted(prose(code)) == [(2, "a"), (3, "A value."), (4, "sent\nagain"), (7, "A hole.")]
 
 
 def test_strings_of_other_languages_are_found() -> None:

@@ -47,6 +47,8 @@ OLD_WORDS = (
         r"told (?:from|of)|hears? of|heard of|cannot (?:be told(?! apart)|tell)",
         "source; method; reported; unknown",
     ),
+    _old(r"told apart", "distinguished"),
+    _old(r"in (?:its|their) turn", "as well, too"),
     _old(r"(?:is|are|was|were) told", "is reported, is shown"),
     _old(r"(?:is|are) not said|cannot be said", "is left out"),
     _old(r"(?:tells?|told|telling)(?! (?:\w+ ){0,2}apart)", "shows, reports, records, is unknown"),

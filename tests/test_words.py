@@ -63,7 +63,7 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def prose(code: str) -> Iterator[tuple[int, str]]:
-    """All docstrings, those of values included, and comments, each with its lines joined and without marks."""
+    """All docstrings, those of values included, and comments, each with its lines joined, without marks."""
     for node in ast.walk(ast.parse(code)):
         if (
             isinstance(node, ast.Expr)

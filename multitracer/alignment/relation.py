@@ -176,7 +176,7 @@ def against(piece: Piece, points: Points, sign: int, slack: int) -> Array:
     sign : int
         1 for lower points, -1 for upper ones.
     slack : int
-        By how much they may contradict it all the same, in ns.
+        By how much they may contradict it nevertheless, in ns.
 
     Returns
     -------

@@ -299,7 +299,7 @@ def _pairs(kind: _Kind, base: int, stretches: Stretches | None) -> Iterator[tupl
 def _heights(low: Array, high: Array) -> tuple[Array, Array]:
     """Ends of intervals in order, and how many intervals are open after each; openings come first."""
     if max(-int(low.min()), int(high.max())) < _SORTED_BY_TWICE:
-        # One sort of plain numbers whose last bit says what closes: five times as fast as by two keys.
+        # One sort of plain numbers whose last bit marks the closing ones: five times as fast as by two keys.
         edges = np.sort(np.concatenate([2 * low, 2 * high + 1]))
         return edges >> 1, np.cumsum(1 - 2 * (edges & 1))
     edges = np.concatenate([low, high])

@@ -3,7 +3,7 @@
 A packet is seen later at the second capture by the offset of the clocks plus its delay if it passes the first
 one before, and by the offset minus its delay if it comes from the other side. So of two packets of one
 connection that pass close to each other in both directions, the larger difference belongs to the one that
-passes the first capture before: whatever the clocks say, and however many addresses a host has.
+passes the first capture before: whatever the clocks show, and however many addresses a host has.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ _HALF = 0.5
 def _dearest_first(found: list[Finding], utilization: Mapping[str, Any]) -> list[Finding]:
     """The main cause is what held the transfer longest, unless another surely cost more.
 
-    A link that is full costs nothing, and is the main cause all the same, unless it was idle for most of the
+    A link that is full costs nothing, and is the main cause nevertheless, unless it was idle for most of the
     time.
     """
     if not found:

@@ -24,7 +24,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
 
     Throughput counts what the log counts (`counted`): bytes acknowledged, written, received. RTTs are the
     kernel's smoothed ones, or those of single probes (`rtt_ms.kind`). Shares of limits are of the time that
-    the log watched; their grade says whether the kernel's own clocks show them, or windows, RTT and rate.
+    the log watched; their grade shows whether the kernel's own clocks show them, or windows, RTT and rate.
 
     References
     ----------

@@ -24,10 +24,10 @@ from multitracer.model.timeline import Connection, Timeline
 def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     """Follow the RTT of each connection and what it shows about the queue.
 
-    The BDP (bandwidth-delay product) is what the path holds without a queue:
-    rate of the bottleneck times the base RTT of a full segment. What the sender has in flight beyond that
-    waits in a queue and only adds delay; a window of one BDP would carry the same data without it.
-    Rate, base and usual delay are those of `connections` where it knows them.
+    The BDP (bandwidth-delay product) is what the path holds without a queue: rate of the bottleneck times the
+    base RTT of a full segment. What the sender has in flight beyond that waits in a queue and only adds
+    delay; a window of one BDP would carry the same data without it. Rate, base and usual delay are those of
+    `connections` where it knows them.
 
     References
     ----------

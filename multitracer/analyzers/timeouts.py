@@ -30,7 +30,7 @@ VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel", "kernel", "frto
 """In the order in which they are believed: what the receiver saw, then proofs, then inference.
 
 Lost ACKs (`ack_path`) come before all that only shows that an earlier copy had arrived: it had, and the timer
-was needed all the same. A receiver that had more than the segment continues to echo an old timestamp (RFC
+was needed nevertheless. A receiver that had more than the segment continues to echo an old timestamp (RFC
 7323 section 4.3), so echoes alone do not distinguish lost ACKs from late ones.
 """
 

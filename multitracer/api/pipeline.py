@@ -47,8 +47,8 @@ SUMMARY_BYTES = 64 << 20
 """A single capture above this size is summarised where the caller leaves it open."""
 
 SUMMARY_CONNECTIONS = 10_000
-"""A single capture of more connections is summarised where the caller leaves it open: each
-takes half a millisecond of processor time and more, ten times what it takes in a summary."""
+"""A single capture of more connections is summarised where the caller leaves it open: each takes half a
+millisecond of processor time and more, ten times what it takes in a summary."""
 
 FULL_CONNECTIONS = 100_000
 """Of more connections in a single capture, single segments are kept only where the caller insists."""
@@ -83,7 +83,7 @@ def read(
         Captures that continue in the next file (tcpdump -C, -G) are read as one. A file that is named
         must be a trace; in a directory, what is no trace is left out and listed in `Measurement.issues`.
     format : str or mapping, optional
-        Name of the parser for all files, or by file, instead of what content says.
+        Name of the parser for all files, or by file, instead of recognising it by content.
     progress : callable, optional
         ``progress(done, total, what)``, called before each file and before the alignment.
     detail : {"full", "summary", "auto", "brief", "bounded"}

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _listen(pipe: IO[bytes], jobs: queue.SimpleQueue[bytes]) -> None:
-    """Pass jobs on; when the parent has ended, nobody reads the results of running jobs."""
+    """Pass jobs on; when the parent has ended, the results of running jobs are not read."""
     for line in pipe:
         jobs.put(line)
     os._exit(0)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 LONG = frozenset({"record", "doctor", "lab", "--follow", "--serve"})
 """Commands that run for long and report their progress: they are not watched."""
 LONG_ON_A_TERMINAL = LONG | {"batch"}
-"""The same at a terminal; in a job of a cluster, nobody reads the progress of a batch."""
+"""The same at a terminal; in a job of a cluster, the progress of a batch is not read."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP)
 _OURS = b"multitracer: error: "

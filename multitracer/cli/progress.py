@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Step = Callable[[int, int, str], None]
 
 WAIT_S = 0.4
-"""Nobody sees a bar that is there for less; to load rich takes longer than to read a small capture."""
+"""A shorter bar is not noticed; loading rich takes longer than reading a small capture."""
 
 
 @contextmanager

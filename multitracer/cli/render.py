@@ -184,7 +184,7 @@ def _direction(console: Console, found: Object, both: Object | None = None, ende
 def _timeouts(console: Console, found: Object) -> None:
     """Their table; the timer itself is known at the sender only.
 
-    A path that stalls before the capture holds up what the timer sends: that passes later, and at once.
+    A path that stalls before the capture delays what the timer sends: it passes later, and at once.
     """
     events: Sequence[Object] = found["timeouts"].get("events", [])
     if not events:

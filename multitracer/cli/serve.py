@@ -1,4 +1,4 @@
-"""``--follow --serve``: the running summary as a page on this machine, for whoever has its address.
+"""``--follow --serve``: the running summary as a page on this machine, for anyone who has its URL.
 
 The page is served on 127.0.0.1 alone, below a random token; a request with another Host header is refused, so
 that no page of the web can reach it by a name that it points here (DNS rebinding). Nothing can be written.

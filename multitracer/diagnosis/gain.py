@@ -88,7 +88,7 @@ class Claim:
         Seconds more that it may have had.
     apart : bool
         Whether no other cause can have led to its time: without a loss an application would have paused, and
-        a receiver would have read slowly, all the same. No more time than that is surely its own.
+        a receiver would have read slowly, too. No more time than that is surely its own.
     most_s : float
         Seconds that it cost at most, with all that followed from it.
     """

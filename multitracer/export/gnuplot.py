@@ -117,6 +117,6 @@ def _point(look: Look) -> str:
 def _quoted(words: str) -> str:
     """A string for gnuplot: in single quotes nothing but the quote means anything, so it becomes another one.
 
-    To double it, as the manual says, does not hold everywhere: not in the title of a multiplot.
+    Doubling it, as in the manual, does not work everywhere: not in the title of a multiplot.
     """
     return "'" + line(words).replace("'", "\N{RIGHT SINGLE QUOTATION MARK}") + "'"

@@ -27,7 +27,7 @@ class PathLink:
     on_tap : callable or None
         Hears every packet that passes from one hop to the next, in time order.
     truth : Truth
-        ``packets_in`` and ``packets_out`` of the whole path; all else summed over the hops. Events say which
+        ``packets_in`` and ``packets_out`` of the whole path; all else summed over the hops. Events name the
         hop (``hop``, from 0 at side 0).
     """
 

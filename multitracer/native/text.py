@@ -26,7 +26,7 @@ def scan(scanner: str, path: str, **settings: Any) -> Scan:
     Returns
     -------
     Scan
-        Of simulations the fact ``ends`` besides: what each host or end saw of TCP, as `read_capture` has it.
+        Of simulations also the fact ``ends``: what each host or end saw of TCP, as `read_capture` has it.
 
     Raises
     ------

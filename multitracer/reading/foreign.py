@@ -23,7 +23,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x01\x10\x4c\0\x01\x05Trace Display Tr", "a capture of Novell LANalyzer"),
 )
 _LINKS_UNSAID = ("a capture of HP-UX's nettl", "a K12 text file")
-"""Where pcapng has no link type for what their packets say: editcap needs to be given one."""
+"""Where pcapng has no link type for their packets: editcap needs to be given one."""
 _OTHERS: tuple[tuple[bytes, int, str], ...] = (
     (b"PERFILE2", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),
     (b"2ELIFREP", 0, "a perf.data of perf, which is not read; convert it: perf script --ns -i {} > {}"),

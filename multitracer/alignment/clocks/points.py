@@ -103,7 +103,7 @@ class Piece:
 
     `doubt`: first and last record that may be on the other side of the step before it, as nothing shows when
     in a time without records it came; None if its place is known. `skew_bound`: how far the slope can be from
-    the truth by the order of the packets alone, whatever delays say; None where order does not bound it.
+    the truth by the order of the packets alone, independent of delays; None where order does not bound it.
     """
 
     first_order: int

@@ -54,7 +54,7 @@ def _standing(flows: Sequence[Flow], found: Sequence[Group]) -> Finding | None:
     if not left or any(group.kind == "queue" for group in found):
         return None
     largest = max(left, key=lambda one: one.unique_bytes)
-    # What an application that pauses writes at once waits for its own end: that queue does not stand.
+    # What an application that pauses writes at once waits for its own end: that is no standing queue.
     paused = largest.limits_s.get("application", 0.0) > largest.busy_s
     what = "a queue filled by bursts of the application" if paused else STANDING
     where = f" of connection {largest.index}" if len(flows) > 1 else ""

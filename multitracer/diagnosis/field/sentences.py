@@ -113,7 +113,7 @@ def _local_drop(group: Group) -> str:
         for name in ("congestion_window", "loss_recovery")
     )
     if small_s <= TIMED * group.seconds:
-        # What the sender waited for may be unknown: the drops held it all the same.
+        # What the sender waited for may be unknown: the drops limited it nevertheless.
         return f"{said}; this limited {held(group)}{late}"
     group = replace(group, seconds=min(small_s, group.seconds))
     if any(flow.retransmissions for flow in group.flows):

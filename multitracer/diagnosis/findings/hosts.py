@@ -26,7 +26,7 @@ QUEUE_S = 0.005
 AWAY_SHARE = 0.05
 _BYTES = {"write": "bytes_written", "read": "bytes_read"}
 
-# Packets that a host has no use for: copies, those that came too late, or that are for nobody.
+# Packets that a host has no use for: copies, those that came too late, or that no socket wants.
 _NO_USE = frozenset(
     {
         "NOT_SPECIFIED",

@@ -211,7 +211,7 @@ def _fates(stream: Stream, placed: Placement, gone: Int) -> Array:
     last = int(stream.first["offset"][-1]) + int(stream.first["length"][-1])
     fate[placed.rows] = np.where(placed.first >= last, code("fate", "waiting"), words)
     if stream.offsets is not None:
-        # What a monitor did not see was sent all the same, unless a queue is known to have dropped it.
+        # What a monitor did not see was sent nevertheless, unless a queue is known to have dropped it.
         fate[(stream.offsets < 0) & ~stream.dropped] = code("fate", "unknown")
     return fate
 

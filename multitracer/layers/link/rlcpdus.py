@@ -93,7 +93,7 @@ def directions(m: Timeline) -> list[Direction]:
 
 
 def _pairs(m: Timeline, entities: Array) -> list[tuple[int, int]]:
-    """The two ends of the bearer both ways; one that never speaks is the other's peer all the same."""
+    """The two ends of the bearer both ways; one that never sends is the other's peer nevertheless."""
     ends = [entity for entity in range(len(m.entities)) if m.link_type(entity).prefix == "Rlc"][:2]
     return [] if len(ends) < 2 else [(ends[0], ends[1]), (ends[1], ends[0])]
 

@@ -112,7 +112,7 @@ class Found:
 def transfers(m: Timeline) -> Found:
     """Group the connections of a measurement by the keys and tokens of their openings.
 
-    A token whose transfer was not captured from its begin groups the subflows that name it, all the same.
+    A token whose transfer was not captured from its begin groups the subflows that name it nevertheless.
     """
     table = m.table("mptcp")
     grouped = Grouped(table["conn"])

@@ -2,8 +2,7 @@
 
 References
 ----------
-Paper 5.2: BDP and queue of the path; the queue is RTT - min RTT, in bytes times the link's
-rate.
+Paper 5.2: BDP and queue of the path; the queue is RTT - min RTT, in bytes times the link's rate.
 """
 
 from __future__ import annotations

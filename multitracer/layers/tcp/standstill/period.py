@@ -34,7 +34,7 @@ class Standstill:
     evidence : str
         `ACKS` that came late, `TIMESTAMPS` of data that had waited, or the `ORDER` of data that was to come.
     passed : int
-        Packets that came in the middle of it, all the same.
+        Packets that came in the middle of it nevertheless.
     """
 
     start_ns: int

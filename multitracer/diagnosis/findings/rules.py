@@ -109,7 +109,7 @@ RULES = {
         "What arrived",
         "there is no capture at the data sender, and segments arrived damaged or duplicated, or none arrived "
         "for long",
-        "TCP checksums, sequence numbers and the distance of segments at the capture",
+        "TCP checksums, sequence numbers and the spacing of segments at the capture",
         "RFC 9293",
     ),
     "call_dropped": SentenceRule(
@@ -121,8 +121,8 @@ RULES = {
     "unfinished": SentenceRule(
         "The transfer broke off",
         "bytes were never acknowledged, and a timer fired for them, or the first of them was sent a second "
-        "and twice the longest RTT before the capture ends, and no FIN of both ends was seen; before all "
-        "else if they are most of the connections, or most of the bytes, and after the main cause otherwise",
+        "and twice the longest RTT before the capture ends, and no FIN of both ends was seen; reported "
+        "first if they are most of the connections, or most of the bytes, else after the main cause",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 6298",
     ),
@@ -131,7 +131,7 @@ RULES = {
         f"nothing was delivered for a second and {_percent(silence.LEAST_SHARE)} of the transfer, then an "
         "end closed or reset the connection: a request was acknowledged and not answered, the last segment "
         "was full and without PSH, later sequence numbers are those of more data, or nothing answered a FIN; "
-        "not where a zero window or timeouts without an answer explain it; before all else if it is longer "
+        "not where a zero window or timeouts without an answer explain it; reported first if it is longer "
         f"than the transfer or {silence.LONG_S:g} s, of most connections, and more than one FIN shows it",
         "silence of connections[]",
         "RFC 9293, sections 3.6, 3.9.1.2",
@@ -139,8 +139,8 @@ RULES = {
     "outage": SentenceRule(
         "An outage",
         f"from captures alone: {outage.IN_A_ROW} timeouts in a row, of which only the last was answered, or "
-        "one that nothing came before for as long, and nothing from the other end meanwhile, for "
-        f"{outage.LEAST_S:g} s or more; before all else from {_percent(outage.MAIN_SHARE)} of the transfer",
+        "one after an equally long time without any packet, and nothing from the other end meanwhile, for "
+        f"{outage.LEAST_S:g} s or more; reported first from {_percent(outage.MAIN_SHARE)} of the transfer on",
         "timeouts of connections[]: from the last segment before them to the last but one, which is shorter "
         "than the outage",
         "RFC 6298, section 5",
@@ -148,22 +148,22 @@ RULES = {
     "reset": SentenceRule(
         "A RST cut the transfer short",
         "a RST came before all data that had been sent was acknowledged, and no timer had expired for what "
-        "was left; after the main cause",
+        "was left; reported after the main cause",
         "sequence numbers of the last ACK and of the last byte sent",
         "RFC 9293, section 3.10.7.4; RFC 2525, section 2.17",
     ),
     "other_direction": SentenceRule(
         "The other direction",
         "from captures alone: the other direction of a connection has a tenth of its data or more, more than "
-        "an initial window, and its ends do not take turns; what limited that most, after the main cause, "
-        "which then names its own direction",
+        "an initial window, and its ends do not take turns; what limited that direction most is reported "
+        "after the main cause, which then names its own direction",
         "reverse of connections[], by the rules of the other sentences",
         "docs/json.md",
     ),
     "too_large": SentenceRule(
         "Segments too large for the path",
         f"{too_large.LEAST_LOST} segments or more above a size were lost, all of them, and "
-        f"{too_large.LEAST_ARRIVED} or more up to that size got through; before all else",
+        f"{too_large.LEAST_ARRIVED} or more up to that size got through; reported first",
         "sizes and copies of the segments at a capture before the loss",
         "RFC 2923, section 2.1; RFC 4821 (path MTU discovery without ICMP)",
     ),
@@ -182,9 +182,9 @@ RULES = {
     ),
     "local_drop": SentenceRule(
         "Dropped in front of the link",
-        "segments that the sender's capture holds never were on the link, or the queue's log says so; from a "
+        "segments in the sender's capture were never on the link, or the queue's log reports drops; from a "
         "capture at the sender alone: its own queue (qdisc) dropped segments, which never reached the "
-        "capture, and the network was what limited it most; from any capture: far more IP identifications "
+        "capture, and the network limited it most; from any capture: far more IP identifications "
         "are missing than segments were lost, or a timer sent one segment at a time",
         "segment by segment: the map of segments to frames; from a capture alone by gaps in sequence numbers "
         "and IP identifications (losses.upstream at the sender; losses.refused), and by the kernel's counter",
@@ -192,7 +192,8 @@ RULES = {
     ),
     "link_loss": SentenceRule(
         "Given up by the link",
-        "the link transmitted a segment's frames as often as it may, and the segment did not arrive",
+        "the link transmitted a segment's frames as often as its limit allows, and the segment did "
+        "not arrive",
         f"attempts in the link log, arrival in the receiver's capture; {_CHAIN}",
         "IEEE 802.11-2020 section 10.3 (retry limits); 3GPP TS 38.322 (maxRetxThreshold)",
     ),
@@ -200,9 +201,9 @@ RULES = {
         "The link's recovery against TCP's timer",
         "a timer of TCP fired for data that the link was still retransmitting, or in a gap that link "
         "retransmissions left (if the data had arrived, and its ACK was late: ack_loss, too)",
-        "gap in delivery in order (1 s and three usual ones, or 200 ms and twenty) with mostly retransmitted "
-        "frames in it, or ended by a segment that was "
-        f"being retransmitted for half of it; {_CHAIN}",
+        "gap in in-order delivery (1 s and three times the usual gap, or 200 ms and twenty times) with "
+        "mostly retransmitted frames in it, or ended by a segment that was being retransmitted for half of it; "
+        f"{_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),
     "link_burst_harmless": SentenceRule(
@@ -239,7 +240,7 @@ RULES = {
     "bottleneck": SentenceRule(
         "The link was full",
         f"the bottleneck was full for {_percent(FULL)} or more of the time in which the network limited "
-        "the sender; what it lost is part of the sentence. Connections that share it are one sentence",
+        "the sender; what it lost is part of the sentence. Connections that share it have one sentence",
         "bottleneck of connections[]: a constant rate of delivery, or a standing queue; of several "
         "connections the payload of all over the time from the first to the last",
         "Zhang, Breslau, Paxson, Shenker: On the characteristics and origins of Internet flow rates, "
@@ -278,9 +279,9 @@ RULES = {
     ),
     "ack_queue": SentenceRule(
         "ACKs wait in a queue",
-        "from captures alone: of what queues added to the RTT, ACKs waited 40% or more between the receiver "
-        "and the capture, or data waited less than 20% and the rest was behind the capture; and it is 5 ms "
-        "and a quarter of the base RTT, or more. The link of the data need not be full then",
+        "from captures alone: of what queues added to the RTT, ACKs waited 40% or more of it between the "
+        "receiver and the capture, or data waited less than 20% and the rest was behind the capture; and it "
+        "is 5 ms and a quarter of the base RTT, or more. The link of the data need not be full then",
         "acks_share and data_share of bottleneck of connections[]: how much later than at their best ACKs "
         "and data pass by the clocks of their timestamps, in the RTTs that they measure",
         "RFC 7323, section 5.4; RFC 3449, section 2 (asymmetric paths)",
@@ -288,7 +289,7 @@ RULES = {
     "late_data": SentenceRule(
         "Late data",
         "from captures alone: a second and more, and a quarter of the transfer after it, passed between the "
-        "handshake and the first data of either end; before all else if that is longer than the transfer",
+        "handshake and the first data of either end; reported first if that is longer than the transfer",
         "limits.seconds_before_data of connections[]",
         "RFC 9293, section 3.5 (handshake)",
     ),

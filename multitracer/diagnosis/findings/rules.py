@@ -202,8 +202,8 @@ RULES = {
         "a timer of TCP fired for data that the link was still retransmitting, or in a gap that link "
         "retransmissions left (if the data had arrived, and its ACK was late: ack_loss, too)",
         "gap in in-order delivery (1 s and three times the usual gap, or 200 ms and twenty times) with "
-        "mostly retransmitted frames in it, or ended by a segment that was being retransmitted for half of it; "
-        f"{_CHAIN}",
+        "mostly retransmitted frames in it, or ended by a segment that was being retransmitted for half of "
+        f"it; {_CHAIN}",
         f"{_PAPER}, section 5.4",
     ),
     "link_burst_harmless": SentenceRule(

@@ -150,7 +150,7 @@ def test_a_wired_run_is_what_its_agents_counted() -> None:
     assert local["count"] == local["matched"] == len(dropped) == 30
     assert {clock.uncertainty_ns for clock in m.clocks} == {0, 1000}
     told = json.dumps(mt.analyze(m).results["observation"].summary)
-    assert "stands for the SYN" in told
+    assert "is taken as the SYN" in told
     assert "began before" not in told
 
 

@@ -116,7 +116,7 @@ def test_the_log_of_a_modem_is_recognised_by_its_content(tmp_path: Path) -> None
 def test_a_column_map_of_a_capture_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(b"\xd4\xc3\xb2\xa1\2\0\4\0" + bytes(32))
-    with pytest.raises(CorruptTrace, match="no table of text"):
+    with pytest.raises(CorruptTrace, match="not a text table"):
         column_map(str(path))
 
 

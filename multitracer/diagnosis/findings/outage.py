@@ -67,10 +67,11 @@ def outages(
         None or one: that of the longest of all outages. It is the main cause if it is a good part of its
         transfer.
     """
+    by_flow = _by_flow(timeouts)
     found = [
         (one, entry)
         for entry in connections
-        for one in _of_connection(m, entry, timeouts)
+        for one in _of_connection(m, entry, by_flow.get((entry["index"], entry["data_direction"]), ()))
         if one.least_s >= LEAST_S
     ]
     if not found:
@@ -81,12 +82,16 @@ def outages(
     return ([said], []) if most else ([], [said])
 
 
-def _of_connection(m: Timeline, entry: Summary, timeouts: Sequence[Summary]) -> Iterator[_Outage]:
-    mine = [
-        one
-        for one in timeouts
-        if (one["conn"], one["direction"]) == (entry["index"], entry["data_direction"]) and one["seq"] > 0
-    ]
+def _by_flow(timeouts: Sequence[Summary]) -> dict[tuple[int, str], list[Summary]]:
+    """Those of data, by connection and direction."""
+    found: dict[tuple[int, str], list[Summary]] = {}
+    for one in timeouts:
+        if one["seq"] > 0:
+            found.setdefault((one["conn"], one["direction"]), []).append(one)
+    return found
+
+
+def _of_connection(m: Timeline, entry: Summary, mine: Sequence[Summary]) -> Iterator[_Outage]:
     given_up = (entry.get("unfinished") or {}).get("first")
     for run in _runs(mine):
         if given_up is not None and run[-1]["t"] >= given_up:

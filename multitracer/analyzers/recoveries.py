@@ -33,18 +33,18 @@ VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel")
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Every recovery of every connection, each direction by the capture next to its sender."""
-    parts, directions = [], []
+    episodes, parts, directions = _Grouped(measurement.table("episodes")), [], []
     for connection in measurement.connections:
         for direction in (0, 1):
             source = _near(measurement, connection, direction)
             state = connection.summaries[source][schema.DIRECTIONS[direction]].get("recovery")
             if state is None:
                 continue
-            own = _rows(measurement, connection, direction, source)
+            own = episodes.rows(connection.index, direction, source)
             parts.append(own)
-            directions.append(_direction(measurement, connection, direction, source, state, own))
-    table = _judged(Table.concat(schema.EPISODES, parts), results)
-    listed = [_describe(measurement, table, row) for row in range(min(len(table), _LISTED))]
+            directions.append(_direction(measurement, connection, direction, source, state, len(own)))
+    table = _judged(episodes.table.where(np.concatenate([*parts, np.empty(0, dtype=np.int64)])), results)
+    listed = _described(measurement, table.between(0, min(len(table), _LISTED)))
     summary: dict[str, Any] = {
         **verdict_counts(table.words("verdict")),
         "directions": directions,
@@ -61,11 +61,31 @@ def _near(measurement: Timeline, connection: Connection, direction: int) -> int:
     return min(connection.summaries, key=lambda source: source != measurement.snd)
 
 
-def _rows(measurement: Timeline, connection: Connection, direction: int, source: int) -> Table:
-    table = measurement.table("episodes")
-    return table.where(
-        (table["conn"] == connection.index) & (table["dir"] == direction) & (table["source"] == source)
-    )
+class _Grouped:
+    """The rows of each connection, direction and capture in a table of episodes.
+
+    Parameters
+    ----------
+    table : Table
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._sources = int(table["source"].max(initial=0)) + 1
+        key = self._key(table["conn"].astype(np.int64), table["dir"], table["source"])
+        self._order = np.argsort(key, kind="stable")
+        self._keys = key[self._order]
+
+    def _key(self, conn: Any, direction: Any, source: Any) -> Any:
+        return (conn * 2 + direction) * self._sources + source
+
+    def rows(self, conn: int, direction: int, source: int) -> Array:
+        """Numbers of the rows of one, ascending."""
+        if source >= self._sources:
+            return self._order[:0]
+        key = self._key(conn, direction, source)
+        first, last = (int(self._keys.searchsorted(key, side)) for side in ("left", "right"))
+        return self._order[first:last]
 
 
 def _judged(table: Table, results: Mapping[str, Result]) -> Table:
@@ -107,7 +127,7 @@ def _direction(
     direction: int,
     source: int,
     state: Mapping[str, Any],
-    own: Table,
+    episodes: int,
 ) -> dict[str, Any]:
     reordering = {
         "by_sack": state["reordered_by_sack"],
@@ -118,7 +138,7 @@ def _direction(
         "conn": connection.index,
         "direction": schema.DIRECTIONS[direction],
         "source": measurement.sources[source].path,
-        "episodes": len(own),
+        "episodes": episodes,
         "lost_again": state["lost_again"],
         "undecided": dict(state["undecided"]),
         "undone": dict(state["undone"]),
@@ -140,8 +160,13 @@ def _rto_max(cap: Mapping[str, int] | None) -> dict[str, Any] | None:
     }
 
 
-def _describe(measurement: Timeline, table: Table, row: int) -> dict[str, Any]:
-    value = {name: int(table[name][row]) for name in table}
+def _described(measurement: Timeline, table: Table) -> list[dict[str, Any]]:
+    columns = {name: table[name].tolist() for name in table}
+    rows = zip(*columns.values(), strict=True)
+    return [_describe(measurement, dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def _describe(measurement: Timeline, value: Mapping[str, int]) -> dict[str, Any]:
     votes = {name: schema.VOTES[value[name]] for name in VOTERS}
     return {
         "t": round(measurement.seconds(value["t_ns"]), 6),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from multitracer.model.frozen import frozen
@@ -355,7 +356,7 @@ class Flow:
         rtt_s = (self.base_rtt_ms if self.rtt_ms is None else self.rtt_ms) / 1e3
         return rtt_s * (1 + math.log2(1 + self.data_segments / INITIAL_SEGMENTS))
 
-    @property
+    @cached_property
     def stalled_s(self) -> float:
         """Seconds of its time in which its path was stalled, and its link carried nothing either."""
         most_s = sum(self.limits_s.get(name, 0.0) for name in IN_A_STANDSTILL)
@@ -397,7 +398,7 @@ class Flow:
         """Whether other connections queue at the same place."""
         return self.shared_with > 0
 
-    @property
+    @cached_property
     def busy_s(self) -> float:
         """Seconds with data in flight: without handshake, pauses of the application and what is unknown."""
         away_s = sum(self.limits_s.get(name, 0.0) for name in ("application", "handshake", "unknown"))

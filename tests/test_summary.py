@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import multitracer as mt
 from multitracer.cli.main import group
-from multitracer.native import captures
+from multitracer.native import memory
 
 SAMPLES = sorted(Path(__file__).parent.parent.glob("sample_traces/*/snd.pcap"))
 
@@ -70,13 +70,17 @@ def test_memory_of_reading_is_given_back_where_it_was_much(
     monkeypatch: pytest.MonkeyPatch, many: int, given_back: int
 ) -> None:
     done: list[int] = []
-    give_back = captures._give_back
+    give_back = memory.give_back
 
     def noted() -> None:
         done.append(1)
         give_back()
 
-    monkeypatch.setattr(captures, "_MANY", many)
-    monkeypatch.setattr(captures, "_give_back", noted)
+    monkeypatch.setattr(memory, "MANY", many)
+    monkeypatch.setattr(memory, "give_back", noted)
     assert len(mt.open_trace(SAMPLES[0]).tables["segments"]) > 10
     assert len(done) == given_back
+    measurement = mt.read(SAMPLES[0])
+    done.clear()
+    mt.analyze(measurement)
+    assert bool(done) == bool(given_back)

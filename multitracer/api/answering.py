@@ -12,6 +12,7 @@ from multitracer.analyzers._needs import QUESTIONS, Question
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.errors import MultiTracerError, UsageError
 from multitracer.model.timeline import Timeline
+from multitracer.native import memory
 
 FULL_KEEPS = "; --full keeps them"
 """How the issue ends of connections that are too many only where the caller leaves it open."""
@@ -273,10 +274,13 @@ def answers(
             raise UsageError(f"unknown analyzer {name!r}; known are {', '.join(known)}")
     steps = order(known, wanted, measurement)
     results: dict[str, Result] = {}
+    many = measurement.rows("segments") >= memory.MANY
     for done, name in enumerate(steps):
         if progress:
             progress(done, len(steps), name)
         results[name] = answer(known, name, measurement, results)
+        if many:
+            memory.give_back()
     return {name: results[name] for name in known if name in wanted}
 
 

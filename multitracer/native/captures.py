@@ -9,6 +9,7 @@ import multitracer._core as _core
 from multitracer.model.errors import TooManyConnections
 from multitracer.model.lazy import load_next, np
 from multitracer.model.table import Array
+from multitracer.native import memory
 from multitracer.native.call import Scan, called, named, scanned, several
 from multitracer.native.columns import Columns
 
@@ -107,22 +108,9 @@ def read_capture(
         raise TooManyConnections
     if keep_segments:
         found["segments"] = Columns(found["segments"])
-        if len(found["segments"]["t_ns"]) >= _MANY:
-            _give_back()
+        if len(found["segments"]["t_ns"]) >= memory.MANY:
+            memory.give_back()
     return found
-
-
-_MANY = 100_000
-"""Segments from which on it is worth returning to the system the other memory that reading took."""
-
-
-def _give_back() -> None:
-    """Give memory back that threads of the core took and freed: glibc keeps it, though they have ended."""
-    import contextlib
-    import ctypes  # NumPy has loaded both
-
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Follow:

@@ -146,6 +146,24 @@ def test_a_column_is_held_once_where_all_rows_are_in_another_order() -> None:
     assert segments["seq"].tolist() == list(range(ROWS))
 
 
+def test_a_column_is_held_once_where_rows_that_were_sorted_are_reordered() -> None:
+    seq = np.array([3, 1, 2, 0, 4])[:ROWS]
+    segments = table(seq=seq).sorted_by("seq")
+    sorted_once = weakref.ref(segments["seq"])
+    flow = segments.reordered(np.arange(ROWS)[::-1])
+    assert sorted_once() is None
+    assert flow["seq"].tolist() == sorted(seq.tolist(), reverse=True)
+    assert segments["seq"].tolist() == sorted(seq.tolist())
+
+
+def test_the_only_capture_of_many_rows_takes_no_memory() -> None:
+    rows = 1 << 16
+    segments = Table.filled(SEGMENTS, rows, {"t_ns": np.arange(rows), "source": Sparse(3)})
+    assert segments["source"].strides == (0,)
+    assert segments.reordered(np.arange(rows)[::-1])["source"].strides == (0,)
+    assert segments.frame()["source"].tolist() == [3] * rows
+
+
 def test_a_table_that_is_made_later_is_made_once() -> None:
     made = []
 

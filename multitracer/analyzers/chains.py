@@ -151,6 +151,7 @@ class _Numbered:
 def _in_order(tables: Sequence[Table]) -> Table:
     """Events chain by chain."""
     joined = Table.concat(CHAIN_EVENTS, tables)
+    del tables  # of which it is a copy
     ordered = joined.reordered(np.lexsort((joined["event"], joined["chain"])))
     for name in ordered:
         _ = ordered[name]  # moves there, so that nothing is held twice

@@ -60,14 +60,14 @@ class Unexplained:
         return {name: getattr(self, name) for name in names}
 
     def events(self, numbers: Array) -> Table:
-        """Their events as `CHAIN_EVENTS`, in no order.
+        """Their events as `CHAIN_EVENTS`, in no order: handed over, they are held here no longer.
 
         Parameters
         ----------
         numbers : array of int64
             The number of each chain.
         """
-        found = self.recoveries
+        found, self._events = self.recoveries, []
         if self._idle:
             names = ("chain", "event", "t_ns", "end_ns", "conn", "rule", "source", "record")
             columns: dict[str, Any] = dict(zip(names, zip(*self._idle, strict=True), strict=True))

@@ -156,6 +156,12 @@ def test_a_column_is_held_once_where_rows_that_were_sorted_are_reordered() -> No
     assert segments["seq"].tolist() == sorted(seq.tolist())
 
 
+def test_a_mask_of_all_rows_copies_nothing() -> None:
+    segments = table()
+    assert segments.where(np.ones(ROWS, dtype=np.bool_)) is segments
+    assert len(segments.where(np.arange(ROWS) > 0)) == ROWS - 1
+
+
 def test_the_only_capture_of_many_rows_takes_no_memory() -> None:
     rows = 1 << 16
     segments = Table.filled(SEGMENTS, rows, {"t_ns": np.arange(rows), "source": Sparse(3)})

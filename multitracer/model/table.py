@@ -186,8 +186,7 @@ class Table:
         elif isinstance(column, _Taken):
             column = self._take(name, column)
         elif isinstance(column, _Back):
-            column = column.table[name].take(column.places, mode="clip")  # unchecked: every row once
-            self._columns[name] = column
+            column = self._columns[name] = column.table[name].take(column.places, mode="clip")  # unchecked
         elif isinstance(column, _Parts):
             column = np.concatenate([table[name] for table in column.tables]).take(column.rows)
             self._columns[name] = column
@@ -195,8 +194,7 @@ class Table:
             dtype = _dtype(self.schema.by_name[name].dtype)
             if name == _ONE_CAPTURE and column.rows is None and self._rows >= _MANY:
                 return np.broadcast_to(np.array(column.absent, dtype=dtype), (self._rows,))
-            column = column.array(self._rows, dtype)
-            self._columns[name] = column
+            column = self._columns[name] = column.array(self._rows, dtype)
         return column
 
     def _take(self, name: str, column: _Taken) -> Array:
@@ -243,6 +241,8 @@ class Table:
         if rows.dtype == np.bool_:
             if len(rows) != len(self):
                 raise ValueError(f"table {self.schema.name}: a mask of {len(rows)} for {len(self)} rows")
+            if rows.all():
+                return self  # no copies of columns
             rows = np.flatnonzero(rows)
         return self._picked(rows, len(rows))
 

@@ -162,9 +162,7 @@ def _charge(evidence: Evidence, found: _Numbered) -> Table:
     """Which chain each idle phase, timeout and repeat belongs to."""
     episodes = evidence.episodes
     number_of = _charged(evidence, found)  # by episode
-    rows, of = episodes.rows(np.arange(len(episodes)))
-    table = episodes.of.table
-    parts = [("repeat", table["t_ns"][rows], table["record"][rows], number_of[of])]
+    parts = []
     timeouts = evidence.rows("timeouts")
     if timeouts is not None:
         mine = _number_at(number_of, episodes.having(timeouts["conn"], timeouts["record"]))
@@ -173,6 +171,10 @@ def _charge(evidence: Evidence, found: _Numbered) -> Table:
     if phases is not None:
         idle = _charge_idle(evidence, found, number_of, phases)
         parts.append(("idle", phases["t_ns"], phases["wake_record"], idle))
+    # By far the most, and therefore made last.
+    table, (rows, of) = episodes.of.table, episodes.rows(np.arange(len(episodes)))
+    parts.insert(0, ("repeat", table["t_ns"][rows], table["record"][rows], number_of[of]))
+    del rows, of
     what, t_ns, record, chain = zip(*parts, strict=True)
     given = {
         "what": np.repeat(np.array(what, dtype=object), [len(one) for one in t_ns]),

@@ -110,6 +110,7 @@ def _describe(
     )
     seen_from_here = one_point(measurement, connection, source)
     rtt = _rtt_ms(data["rtt"])
+    mss = _agreed_mss(data, acks)
     stalls = _standstills(
         measurement,
         connection,
@@ -178,8 +179,8 @@ def _describe(
         "exchanges": _exchanges(connection, summary),
         "standstills": stalls,
         **loss_causes(measurement, connection, source, data, seen_from_here, stalls),
-        "restarts": _restarts(measurement, connection, source, data, seen_from_here),
-        "mss": data["mss"],
+        "restarts": _restarts(measurement, connection, source, mss, seen_from_here),
+        "mss": mss,
         "sack": bool(data["sack_permitted"] and acks["sack_permitted"]),
         "timestamps": bool(data["timestamps"] and acks["timestamps"]),
         "window_scaling": summary["window_scaling"],
@@ -314,18 +315,23 @@ def _payload_rate(
     return float(link["rate_bps"] / 8 * each_bytes / (each_bytes + headers_bytes))
 
 
+def _agreed_mss(*sides: Mapping[str, Any]) -> int | None:
+    """The smaller MSS of both SYNs, or that of the one captured: neither end sends more in a segment."""
+    return min((side["mss"] for side in sides if side["mss"]), default=None)
+
+
 def _restarts(
-    m: Timeline, connection: Connection, source: int, data: Mapping[str, Any], seen: Mapping[str, Any]
+    m: Timeline, connection: Connection, source: int, mss: int | None, seen: Mapping[str, Any]
 ) -> dict[str, int] | None:
     """Idle times after which the sender began again with a small window, by the segments of one capture."""
     limits, rtt = seen["limits"], seen["rtt"]
-    if m.summarised or limits is None or rtt is None or rtt["base_ms"] is None or not data["mss"]:
+    if m.summarised or limits is None or rtt is None or rtt["base_ms"] is None or mss is None:
         return None
     if not limits["application"] or not limits["congestion_window"]:
         return None
     from multitracer.layers.tcp.restarts import restarts
 
-    found = restarts(m, connection, source, round(rtt["base_ms"] * 1e6), data["mss"])
+    found = restarts(m, connection, source, round(rtt["base_ms"] * 1e6), mss)
     if found is None:
         return None
     return {

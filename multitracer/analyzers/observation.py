@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.layers.onepoint import one_point
+from multitracer.layers.other_traffic import OtherTraffic, other_traffic
 from multitracer.layers.tcp.flow_batch import highest
 from multitracer.layers.tcp.transit import Times
 from multitracer.layers.tcp.two_way import TwoWay, two_way_batches
@@ -42,12 +43,26 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
                 continue
             for code, text in _limits(m, connection, source, missing):
                 statements.append({"conn": connection.index, "code": code, "text": text})
+    others = other_traffic(m)
+    if others is not None:
+        statements.append({"conn": None, "code": "other_traffic", "text": _other_traffic(m, others)})
     for index, trace in enumerate(m.traces):
         for issue in trace.issues:
             if issue.code in _FILES and trace.source.layer == "tcp":
                 words = f"from {_capture(m, index)}: {_FILES[issue.code].format(count=issue.count)}"
                 statements.append({"conn": None, "code": issue.code.replace("-", "_"), "text": words})
     return Result("observation", {"statements": statements})
+
+
+def _other_traffic(m: Timeline, others: OtherTraffic) -> str:
+    from multitracer.diagnosis.field.phrases import percent
+    from multitracer.diagnosis.findings.finding import joined
+
+    packets = f"{others.packets:,} packets of {joined(others.names)} ({percent(others.share)} of all)"
+    return (
+        f"from {_capture(m, others.source)}: {packets} are not analysed; a link that carried them was full "
+        "for longer, and idle for less time, than TCP alone shows"
+    )
 
 
 def _capture(m: Timeline, source: int) -> str:

@@ -45,7 +45,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     Paper 4.3 and 5.1, Figure 6.
     """
     if m.summarised:
-        estimate = _by_rate(m, results["connections"])
+        estimate = _beside_others(m, _by_rate(m, results["connections"]))
         if estimate is None:
             return Result("utilization", inconclusive=_why_none(m, results))
         return Result("utilization", {**estimate, "flagged": estimate["value"] <= FLAG_AT})
@@ -58,7 +58,7 @@ def run(m: Timeline, results: Mapping[str, Result]) -> Result:
     estimate = _estimate(m, results)
     dropped_bytes = _dropped_in_front(results)
     if path is None or m.snd is None or not answered(results, "flow_control", "idle_phases"):
-        estimate = estimate or _by_rate(m, results["connections"])
+        estimate = _beside_others(m, estimate or _by_rate(m, results["connections"]))
         if estimate is None:
             return Result("utilization", inconclusive=_why_none(m, results))
         estimate["flagged"] = estimate["value"] <= FLAG_AT
@@ -190,6 +190,15 @@ def _by_rate(m: Timeline, connections: Result) -> dict[str, Any] | None:
     return _summary(
         "rate of the full link", path.rate_bps / 8, 1 - busy_share, idle_bounds, bounds, span_s, counts
     )
+
+
+def _beside_others(m: Timeline, estimate: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The same estimate; where other protocols are in the capture, they may have filled what TCP left."""
+    from multitracer.layers.other_traffic import other_traffic
+
+    if estimate is None or other_traffic(m) is None:
+        return estimate
+    return {**estimate, "idle_low": 0.0}
 
 
 def _stalled_s(entries: Sequence[Mapping[str, Any]]) -> float:

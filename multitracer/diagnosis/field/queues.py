@@ -104,7 +104,8 @@ def _beside_others(flow: Flow, flows: Sequence[Flow]) -> bool:
 def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
     """That data waited in a queue which the connection itself did not fill, of the one with most data.
 
-    What fills it is in no connection that was compared with it: the capture does not have it.
+    What fills it is in no connection that was compared with it: the capture does not have it, or has it in
+    the other direction, or in other protocols.
     """
     found = [
         (one, one.queue_ms[0])
@@ -123,6 +124,6 @@ def _other_traffic(flows: Sequence[Flow]) -> Finding | None:
     whose = f"the data of connection {largest.index}" if len(flows) > 1 else "its data"
     text = (
         f"{whose} waited in a queue for most of the time ({from_ms(queue_ms)}, median), and did not fill the "
-        "link itself: other traffic shares it, which is not in this capture"
+        "link itself: other traffic shares it"
     )
     return Finding(text, 0.0, "other_traffic")

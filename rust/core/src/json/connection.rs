@@ -156,10 +156,10 @@ pub fn push_connection(out: &mut String, index: usize, connection: &Connection, 
     push_closures(out, acks.closures());
     push_exchanges(out, connection.exchanges(direction), direction);
     out.push_str(",\n      \"standstills\": null,\n      \"policer\": null,\n      \"queue_at_losses\": null,\n      \"restarts\": null");
-    let (mss, _, sack, timestamps) = data.options();
+    let (_, _, sack, timestamps) = data.options();
     let (_, _, other_sack, other_timestamps) = acks.options();
     out.push_str(",\n      \"mss\": ");
-    match mss {
+    match data.agreed_mss() {
         Some(mss) => push_int(out, i64::from(mss)),
         None => out.push_str("null"),
     }

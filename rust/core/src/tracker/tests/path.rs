@@ -23,6 +23,8 @@ struct Transfer {
     rate_bps: i64,
     before: bool,
     timestamps: bool,
+    /// By how much the sender itself takes larger segments than its receiver.
+    larger: i64,
     /// How much later than others the ACK of the end of a piece comes.
     late_ns: i64,
 }
@@ -42,6 +44,7 @@ impl Transfer {
             rate_bps: 1_000_000_000,
             before: false,
             timestamps: true,
+            larger: 0,
             late_ns: 0,
         }
     }
@@ -73,7 +76,8 @@ impl Transfer {
                 if flag == flags::ACK {
                     s.seq = isn_a.wrapping_add(1);
                 } else {
-                    s.options.mss = Some((SIZE + if self.timestamps { 12 } else { 0 }) as u16);
+                    let mss = SIZE + if from_a { self.larger } else { 0 };
+                    s.options.mss = Some((mss + if self.timestamps { 12 } else { 0 }) as u16);
                 }
                 s.window = self.rwnd as u16;
                 s.options.timestamps = stamp(if from_a { t_ns - self.near_ns / 2 } else { t_ns }, 0);
@@ -240,6 +244,13 @@ fn a_link_that_is_full() {
             assert!((40e6..80e6).contains(&median_ns), "{near_ms} {before} {median_ns}");
         }
     }
+}
+
+/// The smaller MSS of both SYNs is what neither sends more of (RFC 9293 section 3.7.1): full segments end no write.
+#[test]
+fn a_receiver_that_takes_smaller_segments_than_the_sender() {
+    from_everywhere(|t| (t.cwnd, t.rate_bps, t.larger) = (50_000, 4_000_000, 460), Limit::Bandwidth);
+    from_everywhere(|t| (t.cwnd, t.larger) = (20_000, 460), Limit::CongestionWindow);
 }
 
 /// What the first and the last round trip take is no time in which the link was full.

@@ -165,6 +165,12 @@ def test_acks_that_wait_are_a_sentence() -> None:
         "(by IP identifications)"
     )
     assert found.cost_s == 0.0
+    one["losses"]["acks"] = 0
+    *_, found = sentences([one])
+    assert found.text == (
+        "ACKs were delayed, by a queue or by jitter, in their own direction: by their timestamps, about 91% "
+        "of what queues and jitter added to the RTT (32.5 ms, median)"
+    )
 
 
 def _rtt(median_ms: float) -> dict[str, Any]:

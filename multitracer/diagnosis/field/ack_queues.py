@@ -67,20 +67,23 @@ def ack_queue(flows: Sequence[Flow], said: Sequence[str]) -> Finding | None:
     whose = f"the ACKs of connection {largest.index}" if len(flows) > 1 else "ACKs"
     lost = acks((largest,))
     lost = "" if any(lost in one for one in said) else lost
-    of_what = f"of what queues added to the RTT ({from_ms(queue_ms)}, median)"
+    filled = _filled_by(largest, flows)
+    # Where delays jitter, and nothing shows that a queue of that direction was full, it may be jitter.
+    in_queue = bool(filled or acks((largest,))) or largest.hardly_jitters
+    waited_where = "waited in a queue" if in_queue else "were delayed, by a queue or by jitter,"
+    what = "queues" if in_queue else "queues and jitter"
+    of_what = f"of what {what} added to the RTT ({from_ms(queue_ms)}, median)"
     acks_share = largest.acks_share or 0.0
     if acks_share >= ACKS_SHARE:
         share = percent(acks_share)
-        text = (
-            f"{whose} waited in a queue in their own direction: by their timestamps, about {share} {of_what}"
-        )
+        text = f"{whose} {waited_where} in their own direction: by their timestamps, about {share} {of_what}"
     else:
         share = percent(not_of_data(largest))
         text = (
-            f"{whose} waited in a queue in their own direction behind this capture, or the sender of the "
+            f"{whose} {waited_where} in their own direction behind this capture, or the sender of the "
             f"data waited itself: by timestamps, data waited for none of about {share} {of_what}"
         )
-    return Finding(f"{text}{_filled_by(largest, flows)}{lost}", 0.0, "ack_queue")
+    return Finding(f"{text}{filled}{lost}", 0.0, "ack_queue")
 
 
 FILLS = 0.5

@@ -167,7 +167,8 @@ def _slow_start(group: Group) -> str:
         if not again:
             return said + rest
         times = "once" if again == 1 else f"{again:,} times"
-        return f"{said}: a SYN or SYN+ACK was lost or late {times}, and retransmitted after a timeout{rest}"
+        late = f"{times} a SYN or SYN+ACK was lost or late, or a full accept queue left the SYN unanswered"
+        return f"{said}: {late}; it was retransmitted after a timeout{rest}"
     group = replace(group, seconds=group.seconds - handshake)
     paced_s = min(sum(flow.paced_s for flow in flows), group.seconds)
     if paced_s >= MOSTLY_PACED * group.seconds > 0:

@@ -187,6 +187,16 @@ def test_how_far_tcp_was_behind_an_application_s_clock(behind: float, said: str)
     one = entry(application=0.9, parts={"writes_bps": 1e6, "application_behind": behind})
     (found, *_) = sentences([one])
     assert f"it wrote 1 Mbit/s by its own clock {said}" in found.text
+    assert "SO_SNDBUF" not in found.text
+
+
+def test_a_send_buffer_that_is_full_gives_a_rate_too() -> None:
+    """48 kB in each RTT of 80 ms are 4.8 Mbit/s."""
+    (found, *_) = sentences([entry(application=0.9, base=80.0, parts={"writes_bps": 4.8e6})])
+    assert "a send buffer, SO_SNDBUF, that holds about 48 kB gives the same rate" in found.text
+    for base_ms in (0.1, 2_000.0):
+        (found, *_) = sentences([entry(application=0.9, base=base_ms, parts={"writes_bps": 4.8e6})])
+        assert "SO_SNDBUF" not in found.text
 
 
 LOSSY = {"loss_recovery": 0.6, "bandwidth": 0.3, "lost": (40, 0)}

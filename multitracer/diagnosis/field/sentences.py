@@ -36,6 +36,8 @@ TIMED = 0.5
 """From this part of the time that a queue held on, the waits for a timer after its refusals are reported."""
 _FILLING = 0.5
 """Connections that filled the link behind the queue are reported from this part of the total time on."""
+_BUFFER_BYTES = (8_000, 500_000)
+"""What a send buffer that was set holds: a smaller one holds hardly any segment, a larger one limits few."""
 
 
 def text(group: Group, *, with_loss: bool) -> str:
@@ -139,7 +141,7 @@ def _application(group: Group) -> str:
             kept = "TCP kept up with it"
         return (
             f"limited by the application: it wrote {rate(pace_bps)} by its own clock for {time_of(group)}"
-            f"{of_all(group)}, and {kept}"
+            f"{of_all(group)}, and {kept}{_or_send_buffer(group.flows[0], pace_bps)}"
         )
     nagle = held_words(group.flows[0]) if turns else ""
     if nagle and nagle_took_most(group.flows[0]):
@@ -155,6 +157,16 @@ def _application(group: Group) -> str:
         )
     given = "TCP had sent all data that the application had written"
     return f"limited by the application for {time}{of_all(group)}: {given}{turns}{nagle}"
+
+
+def _or_send_buffer(flow: Flow, pace_bps: float) -> str:
+    """That a full send buffer makes an application write at one rate, too: its size in each RTT."""
+    buffer_bytes = pace_bps / 8 * (flow.base_rtt_ms or 0.0) / 1e3
+    if not _BUFFER_BYTES[0] <= buffer_bytes <= _BUFFER_BYTES[1]:
+        return ""
+    return (
+        f" (a send buffer, SO_SNDBUF, that holds about {round(buffer_bytes / 1e3):,} kB gives the same rate)"
+    )
 
 
 def _slow_start(group: Group) -> str:

@@ -326,6 +326,10 @@ def test_what_no_ack_released_is_the_pace_of_its_sender(tmp_path: Path) -> None:
     assert shares["bandwidth"] == 0
     texts = [sentence["text"] for sentence in found["diagnosis"]]
     assert any(text.startswith("the sender paced its segments") for text in texts)
+    line = limits_line(one)
+    assert f"sender's pacing {shares['congestion_window_paced']:.0%}" in line
+    left = shares["congestion_window"] - shares["congestion_window_paced"]
+    assert (f"congestion window {left:.0%}" in line) == (left >= 0.02)
 
 
 def test_pairs_with_psh_within_a_write_are_the_pace_of_their_sender(tmp_path: Path) -> None:

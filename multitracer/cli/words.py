@@ -208,15 +208,17 @@ def rtt_cell(found: Object) -> str:
 _SEEN, _RESOLVED = 0.005, 0.02
 _MEASURED = ("handshake", "stalled path", LAST_ACK_NAME)
 """Parts of the time from which on what is measured is shown, and what is inferred."""
+_PACING = "sender's pacing"
 
 
 def limits(connection: Object) -> str:
     """What limited the sender, by share of the time: ``bandwidth 93%, loss recovery 5%``.
 
     Time in which the path stalled is named so, as in the sentence on it: no limit of the sender explains it.
-    Nor is the pace of a reader that of a link. For how much of all the time the receiver's window had no room
-    during loss recovery, or had room while the sender waited, is given in addition to the shares. What is
-    inferred is not known to a hundredth of the time.
+    Nor is the pace of a reader that of a link. What a sender that paces itself waited for its own clock is no
+    limit of its congestion window, which had room. For how much of all the time the receiver's window had no
+    room during loss recovery, or had room while the sender waited, is given in addition to the shares. What
+    is inferred is not known to a hundredth of the time.
     """
     found, facts = connection.get("limits"), flow(connection)
     if not found or facts is None:
@@ -225,6 +227,10 @@ def limits(connection: Object) -> str:
     shares = {name: spent_s / seconds for name, spent_s in waits(facts).items()}
     if facts.stalls_s:
         shares["stalled path"] = facts.stalled_s / seconds
+    paced_share = min(facts.paced_s / seconds, shares.get("congestion_window", 0.0))
+    if paced_share >= _SOME:
+        shares[_PACING] = paced_share
+        shares["congestion_window"] -= paced_share
     also = window_full_in_recovery_s(facts) / seconds
     most = {"congestion_window": facts.window_exactly}
     most["loss_recovery"] = "at most " if facts.recovery_at_most else ""
@@ -246,8 +252,6 @@ def limits(connection: Object) -> str:
     # What else took of a window's time is no more of it.
     paced = min(facts.window_paced_s / seconds, shares.get("receiver_window", 0.0))
     full += f"; receiver window with room: {paced:.0%}" if paced >= _SOME else ""
-    own = min(facts.paced_s / seconds, shares.get("congestion_window", 0.0))
-    full += f"; congestion window with room: {own:.0%}" if own >= _SOME else ""
     behind = min(facts.behind_s / seconds, shares.get("application", 0.0))
     full += f"; TCP behind what the application had written: at most {behind:.0%}" if behind >= _SOME else ""
     return f"{', '.join(parts)} of {duration(found['seconds'])} ({_decided_by(found, shares)}){full}"

@@ -156,7 +156,7 @@ def queue_at_losses(
         Of the link, if it shows.
     stalls_ns : sequence of (int, int)
         First and last time of each stall of the path, as the capture has it: segments that waited for its end
-        tell nothing of a queue.
+        show nothing of a queue.
     """
     data = data_at(m, connection, source)
     data = data.where(data["length"] > 0)

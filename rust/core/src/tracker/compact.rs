@@ -122,7 +122,6 @@ impl Fields for Sender {
             retransmissions: _, // in `Beside`
             sums_up: _,         // as all do that are held
             mss,
-            agreed_mss,
             window_scale,
             window_shift,
             sack_permitted,
@@ -165,8 +164,8 @@ impl Fields for Sender {
             closures,
             path,
         } = self;
-        walk_over!(walk: space, isn, totals, rtt, mss, agreed_mss, window_scale, window_shift, sack_permitted);
-        walk_over!(walk: timestamps, largest_segment, largest_options, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
+        walk_over!(walk: space, isn, totals, rtt, mss, window_scale, window_shift, sack_permitted, timestamps);
+        walk_over!(walk: largest_segment, largest_options, snd_una, snd_max, outstanding, sent, sacked, fin_seq, rto);
         walk_over!(walk: &mut Time(timer_start_ns), &mut MaybeTime(last_out_ns), &mut MaybeTime(last_in_ns));
         walk_over!(walk: last_window_raw, &mut Time(rack_ns), ts_last, ts_first);
         walk_over!(walk: ts_head_before, state, recover, episode, expiries, probe_high, dupacks);

@@ -321,7 +321,6 @@ fn learn_options(own: &mut Sender, peer: &mut Sender, segment: &Segment) {
     own.window_scale = segment.options.window_scale.or(own.window_scale);
     own.sack_permitted |= segment.options.sack_permitted;
     if let Some(mss) = own.mss.into_iter().chain(peer.mss).min() {
-        (own.agreed_mss, peer.agreed_mss) = (Some(mss), Some(mss));
         own.ids.learn_mss(mss);
         peer.ids.learn_mss(mss);
     }

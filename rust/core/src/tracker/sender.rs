@@ -78,8 +78,6 @@ pub struct Sender {
     pub(super) largest_segment: u32,
     /// What its SYN announced: the most that it receives in a segment (RFC 9293 section 3.7.1).
     pub(super) mss: Option<u16>,
-    /// The smaller of both announced, or the one that is known: neither end sends more in a segment.
-    pub(super) agreed_mss: Option<u16>,
     pub(super) expiries: u16,
     pub(super) fin_seq: Option<i64>,
     /// The byte of a window probe that is not acknowledged.
@@ -184,7 +182,7 @@ impl Sender {
     pub fn segment_size(&self) -> u32 {
         let offered = if self.timestamps { 12 } else { 0 };
         let options = self.largest_options.unwrap_or(offered);
-        self.agreed_mss.map_or(0, |mss| u32::from(mss).saturating_sub(u32::from(options)))
+        self.ids.agreed_mss().saturating_sub(u32::from(options))
     }
 }
 
@@ -359,9 +357,9 @@ impl Sender {
         (self.mss, self.window_scale, self.sack_permitted, self.timestamps)
     }
 
-    /// The smaller MSS of both SYNs, or of the one that was captured.
-    pub fn agreed_mss(&self) -> Option<u16> {
-        self.agreed_mss
+    /// The smaller MSS of both SYNs, or that of the one that was captured: neither end sends more in a segment.
+    pub fn agreed_mss(&self) -> Option<u32> {
+        Some(self.ids.agreed_mss()).filter(|&mss| mss > 0)
     }
 
     /// Whether the capture cut those of the SYN, so that none that is missing is known to be absent.

@@ -23,7 +23,7 @@ const TIMESTAMP_BYTES: u32 = 12;
 pub struct Ids {
     /// The next number, not wrapped.
     pub(super) next: i64,
-    /// Largest payload of one packet.
+    /// Largest payload of one packet, options included: the smaller MSS that a SYN announced (RFC 6691); 0 if none was seen.
     whole: u32,
     /// Packets with the number expected.
     hits: u16,
@@ -51,6 +51,12 @@ pub enum Step {
 }
 
 impl Ids {
+    /// The smaller MSS of both SYNs, or of the one captured; 0 if unknown.
+    #[inline(always)]
+    pub(in crate::tracker) fn agreed_mss(&self) -> u32 {
+        if self.whole > 1 { self.whole } else { 0 }
+    }
+
     /// The MSS that limits this direction.
     pub(in crate::tracker) fn learn_mss(&mut self, mss: u16) {
         self.whole = u32::from(mss.max(1));

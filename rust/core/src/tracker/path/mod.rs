@@ -165,7 +165,7 @@ pub(super) fn observe(
     if segment.length > 1 {
         if own.path.is_some() {
             send(own, segment, seq);
-            if peer.window_shift.is_none() || own.agreed_mss.is_none() {
+            if peer.window_shift.is_none() || own.ids.agreed_mss() == 0 {
                 learn(own, peer, segment, seq);
             }
         } else if own.totals.data_segments >= FEW {
@@ -320,7 +320,7 @@ fn hear_unscaled(data: &mut Sender, segment: &Segment, ack: i64) {
 #[inline(never)]
 fn learn(own: &mut Sender, peer: &mut Sender, segment: &Segment, seq: i64) {
     let Some(path) = &mut own.path else { return };
-    if own.agreed_mss.is_none() {
+    if own.ids.agreed_mss() == 0 {
         path.gaps.divided.see(segment.length);
     }
     if peer.window_shift.is_none() {

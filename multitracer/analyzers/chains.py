@@ -131,7 +131,7 @@ class _Numbered:
         objects = [*self.objects.values(), *self.held, *self._beside]
         behind = range(self.first_held, self.first_held + len(self.held) + len(self._beside))
         numbers, others = [*self.objects, *behind], self.others
-        events = _in_order([event_table(objects, numbers), others.events(self.numbers)])
+        events = _in_order([event_table(objects, numbers), others.take_events(self.numbers)])
         at = np.append(np.array(numbers, dtype=np.int64), self.numbers) - 1
         loss = np.full(len(others), CHAINS.code("kind", "loss"))
         own = {"kind": loss, **others.columns()}

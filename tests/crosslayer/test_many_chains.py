@@ -77,7 +77,7 @@ def test_columns_of_recoveries_hold_what_their_chains_would(name: str) -> None:
         add_episode(evidence, chain, episode, chain.add(first))
         chains.append(chain)
     columns = Unexplained(evidence, every)
-    found, expected = columns.events(every + 1), event_table(chains, (every + 1).tolist())
+    found, expected = columns.take_events(every + 1), event_table(chains, (every + 1).tolist())
     found = found.where(np.lexsort((found["event"], found["chain"])))
     for field in found:
         assert found[field].tolist() == expected[field].tolist(), field
@@ -87,11 +87,11 @@ def test_columns_of_recoveries_hold_what_their_chains_would(name: str) -> None:
 
 def test_an_idle_phase_is_the_last_event_of_its_recovery(lossy: Path) -> None:
     evidence = Evidence(mt.read(lossy, point="snd"), {})
+    before = Unexplained(evidence, np.arange(3)).take_events(np.arange(1, 4))
     columns = Unexplained(evidence, np.arange(3))
-    before = columns.events(np.arange(1, 4))
     columns.idle(1, 100, 150, "why", 0, 7, 5)
     columns.idle(1, 200, 210, "why", 0, 8, 5)
-    after = columns.events(np.arange(1, 4))
+    after = columns.take_events(np.arange(1, 4))
     assert columns.idle_ns.tolist() == [0, 60, 0]
     idle = after.where(after["what"] == "idle")
     events = int(np.count_nonzero(before["chain"] == 2))

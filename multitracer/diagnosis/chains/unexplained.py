@@ -59,7 +59,7 @@ class Unexplained:
         names = ("t_ns", "conn", "idle_ns", "duplicate", "silence_ns")
         return {name: getattr(self, name) for name in names}
 
-    def events(self, numbers: Array) -> Table:
+    def take_events(self, numbers: Array) -> Table:
         """Their events as `CHAIN_EVENTS`, in no order: handed over, they are held here no longer.
 
         Parameters

@@ -42,8 +42,10 @@ def loss_causes(
     if hidden or not (upstream or downstream):
         return {"policer": None, "queue_at_losses": None}
     most, before = max(upstream, downstream), upstream > downstream
-    starts_ns = [(m.nanoseconds(one["start"]), round(1e9 * one["length_s"])) for one in standstills or ()]
-    stalls_ns = [(start_ns, start_ns + length_ns) for start_ns, length_ns in starts_ns]
+    stalls_ns = [
+        (m.nanoseconds(one["start"]), m.nanoseconds(one["start"] + one["length_s"]))
+        for one in standstills or ()
+    ]
     queue = _queue(m, connection, source, (rtt, bottleneck, stalls_ns), most, before=before)
     # A queue that is shorter than a bucket with it, in front of a shaper: no RTT grows in front of a policer.
     full = queue is not None and queue["dropped"]

@@ -18,7 +18,7 @@ from multitracer.layers.onepoint import one_point
 from multitracer.layers.vantage import acknowledged_bytes, data_ns, far_end, reference_ns, vantage
 from multitracer.model.analysis import Analyzer, Result
 from multitracer.model.derived import Derived
-from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES
+from multitracer.model.packet_size import HEADERS_BYTES, LEAST_HEADERS_BYTES, agreed_mss
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.timeline import Connection, Timeline
 
@@ -110,7 +110,7 @@ def _describe(
     )
     seen_from_here = one_point(measurement, connection, source)
     rtt = _rtt_ms(data["rtt"])
-    mss = _agreed_mss(data, acks)
+    mss = agreed_mss(data, acks)
     stalls = _standstills(
         measurement,
         connection,
@@ -313,11 +313,6 @@ def _payload_rate(
     each_bytes = float(payload_at(m, connection, source)["length"].mean())
     headers_bytes = HEADERS_BYTES if stamped else LEAST_HEADERS_BYTES
     return float(link["rate_bps"] / 8 * each_bytes / (each_bytes + headers_bytes))
-
-
-def _agreed_mss(*sides: Mapping[str, Any]) -> int | None:
-    """The smaller MSS of both SYNs, or that of the one captured: neither end sends more in a segment."""
-    return min((side["mss"] for side in sides if side["mss"]), default=None)
 
 
 def _restarts(

@@ -109,7 +109,7 @@ def _agreed(asked: int | None, answered: int | None) -> str:
 
 ANALYZER = Analyzer(
     name="flight",
-    question="What did the sender have in the network: flight, pipe, bursts, limited transmit, ECN?",
+    question="How much did the sender have in flight (RFC 5681, 6675); bursts, limited transmit, ECN?",
     run=run,
     **QUESTIONS["flight"]._asdict(),
 )

@@ -17,7 +17,7 @@ import numpy as np
 from multitracer.analyzers._needs import QUESTIONS
 from multitracer.model import schema
 from multitracer.model.analysis import Analyzer, Result
-from multitracer.model.arrays.group_by import last_places
+from multitracer.model.arrays.group_by import Grouped, last_places
 from multitracer.model.quantities import verdict_counts
 from multitracer.model.schema.results import NEEDS
 from multitracer.model.table import Array, Table
@@ -33,17 +33,19 @@ VOTERS = ("receiver", "ack_path", "too_early", "dsack", "eifel")
 
 def run(measurement: Timeline, results: Mapping[str, Result]) -> Result:
     """Every recovery of every connection, each direction by the capture next to its sender."""
-    episodes, parts, directions = _Grouped(measurement.table("episodes")), [], []
+    episodes = measurement.table("episodes")
+    grouped = Grouped(episodes["conn"], episodes["dir"], episodes["source"])
+    parts, directions = [], []
     for connection in measurement.connections:
         for direction in (0, 1):
             source = _near(measurement, connection, direction)
             state = connection.summaries[source][schema.DIRECTIONS[direction]].get("recovery")
             if state is None:
                 continue
-            own = episodes.rows(connection.index, direction, source)
+            own = grouped.rows(connection.index, direction, source)
             parts.append(own)
             directions.append(_direction(measurement, connection, direction, source, state, len(own)))
-    table = _judged(episodes.table.where(np.concatenate([*parts, np.empty(0, dtype=np.int64)])), results)
+    table = _judged(episodes.where(np.concatenate([*parts, np.empty(0, dtype=np.int64)])), results)
     listed = _described(measurement, table.between(0, min(len(table), _LISTED)))
     summary: dict[str, Any] = {
         **verdict_counts(table.words("verdict")),
@@ -59,33 +61,6 @@ def _near(measurement: Timeline, connection: Connection, direction: int) -> int:
         assert near is not None
         return near
     return min(connection.summaries, key=lambda source: source != measurement.snd)
-
-
-class _Grouped:
-    """The rows of each connection, direction and capture in a table of episodes.
-
-    Parameters
-    ----------
-    table : Table
-    """
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._sources = int(table["source"].max(initial=0)) + 1
-        key = self._key(table["conn"].astype(np.int64), table["dir"], table["source"])
-        self._order = np.argsort(key, kind="stable")
-        self._keys = key[self._order]
-
-    def _key(self, conn: Any, direction: Any, source: Any) -> Any:
-        return (conn * 2 + direction) * self._sources + source
-
-    def rows(self, conn: int, direction: int, source: int) -> Array:
-        """Numbers of the rows of one, ascending."""
-        if source >= self._sources:
-            return self._order[:0]
-        key = self._key(conn, direction, source)
-        first, last = (int(self._keys.searchsorted(key, side)) for side in ("left", "right"))
-        return self._order[first:last]
 
 
 def _judged(table: Table, results: Mapping[str, Result]) -> Table:

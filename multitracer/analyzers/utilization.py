@@ -310,7 +310,7 @@ def _s(time_ns: int) -> float:
 
 ANALYZER = Analyzer(
     name="utilization",
-    question="How much of what the link offered did TCP use for new data?",
+    question="How much of the link's capacity did TCP use for new data?",
     run=run,
     **QUESTIONS["utilization"]._asdict(),
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 PACKET_BYTES = 1500
 """The largest IP packet of most networks (the MTU of Ethernet)."""
 
@@ -22,3 +25,18 @@ LEAST_HEADERS_BYTES = HEADERS_BYTES - TIMESTAMPS_BYTES
 
 FULL_BYTES = PACKET_BYTES - LEAST_HEADERS_BYTES
 """The payload of the largest packet of most networks."""
+
+
+def agreed_mss(*sides: Mapping[str, Any]) -> int | None:
+    """The smaller MSS of both SYNs, or that of the one captured: neither end sends more in a segment.
+
+    Parameters
+    ----------
+    *sides : mapping
+        The tracker's summary of each direction of a connection.
+
+    References
+    ----------
+    RFC 9293 section 3.7.1.
+    """
+    return min((int(side["mss"]) for side in sides if side["mss"]), default=None)

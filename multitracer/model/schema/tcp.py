@@ -53,7 +53,7 @@ SEGMENTS = Schema(
             "seq", "int64", "bytes", "first byte, unwrapped, relative to the ISN (SYN is 0)", "RFC 9293 3.4"
         ),
         Column("ack", "int64", "bytes", "next byte expected, unwrapped, relative; -1 without ACK"),
-        Column("length", "int32", "bytes", "payload on the wire, whatever the snap length"),
+        Column("length", "int32", "bytes", "payload on the wire, independent of the snap length"),
         Column("flags", "uint16", "", "TCP flag bits, FIN is 1", "RFC 9293 3.1"),
         Column(
             "window", "int32", "bytes", "advertised window, scaled; -1 if the scale is unknown", "RFC 7323 2"

@@ -54,12 +54,12 @@ impl Ids {
     /// The smaller MSS of both SYNs, or of the one captured; 0 if unknown.
     #[inline(always)]
     pub(in crate::tracker) fn agreed_mss(&self) -> u32 {
-        if self.whole > 1 { self.whole } else { 0 }
+        self.whole
     }
 
     /// The MSS that limits this direction.
     pub(in crate::tracker) fn learn_mss(&mut self, mss: u16) {
-        self.whole = u32::from(mss.max(1));
+        self.whole = u32::from(mss);
     }
 
     /// Whether the next packet, if nothing is lost or out of order, has this number; it is taken then.

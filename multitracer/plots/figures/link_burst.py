@@ -50,7 +50,7 @@ def build(measurement: Timeline, results: Results, options: PlotOptions) -> Figu
     except UsageError as error:
         raise UsageError(f"{PLOT.name}: {error}") from error
     sequence = full.panel("sequence")
-    gap = _hole(base.by_name(sequence.series, "TcpRcv_data"), start, end)
+    gap = _gap(base.by_name(sequence.series, "TcpRcv_data"), start, end)
     pieces = _measured(sequence.series, (start, end), gap)
     panels = tuple(
         replace(panel, pieces=tuple(pieces)) if panel.name == "sequence" else panel
@@ -77,7 +77,7 @@ def _bursts(
     return np.stack([t[starts[several]], t[ends[several]]], axis=1) if several.any() else np.empty((0, 2))
 
 
-def _hole(data: Series | None, start: float, end: float) -> tuple[float, float] | None:
+def _gap(data: Series | None, start: float, end: float) -> tuple[float, float] | None:
     """The longest time without a segment at the receiver that the burst can have caused."""
     if data is None or len(data.x) < 2:
         return None
